@@ -54,7 +54,7 @@ _SOURCES = {
     **dict.fromkeys(("Split", "splits"), "cpkg.records.splitting"),
     "Shards": "cpkg.records.shards",
 }
-"""The module of each public name that is imported at its first use: these take as long to import as the others."""
+"""The module of each public name that is imported at its first use: importing these takes as long as all others."""
 
 __getattr__ = lazy_names(__name__, _SOURCES)
 
@@ -111,7 +111,7 @@ def open(
 ) -> Writer: ...
 def open(place: Any, mode: str = "rb", *, threads: int | None = None, **arguments: Any) -> Any:
     """
-    Open a record file: mode "rb" returns a Reader; "wb" (replace), "xb" (create only) and "ab" (append) a Writer.
+    Open a record file: mode "rb" returns a Reader; "wb" (replace), "xb" (create only), "ab" (append) return a Writer.
 
     For a list or tuple of places, or a folder with files that end in .rec, "rb" returns Shards.
 
@@ -127,19 +127,19 @@ def open(place: Any, mode: str = "rb", *, threads: int | None = None, **argument
         fsync: when written data is forced to disk, so that it survives a system crash: "never", at "close", or at
             each "flush" and when closed (writing). Flushed records survive the end of the process, except at a URL.
         dictionary: a trained ZstdDict, as returned by `cpkg.zstd.train_dict`, for small frames (writing).
-        max_memory: the limit in bytes for the objects of a frame, or of one record when reading one by one (reading).
+        max_memory: the limit in bytes for the objects of a frame, or of a single record that is read alone (reading).
             The default is 64 MiB or 100 times the compressed size of the frame, whichever is larger; -1 for no limit.
         type: a dataclass, or another type that `cpkg.typed` supports, to which each record is decoded (reading);
             `options` are then the options of `cpkg.typed.Decoder`. The path of a ValidationError begins with the number
             of the record.
-        **options: the options of `cpkg.msgpack.unpackb` (reading) or `Packer` (writing; not those for its buffer). By
-            default, map keys may have any type, and records may contain any type that `cpkg.dumps` packs; `default` and
-            `ext_hook` are for other types.
+        **options: the options of `cpkg.msgpack.unpackb` (reading) or `Packer` (writing; except those for its buffer).
+            By default, map keys may have any type, and records may contain any type that `cpkg.dumps` packs; `default`
+            and `ext_hook` are for other types.
 
-    Raises OSError like the builtin `open`, ImportError for a URL without fsspec, RecordsError if an existing file to
+    Raises OSError like the builtin `open`; ImportError for a URL without fsspec; RecordsError if an existing file to
     read or append to is not a record file, cannot seek, has a newer format version, consists of joined files, has a
-    damaged dictionary or, when appending, has the header of another file in its unfinished frame, LockedError if
-    another writer has the file open, LimitError beyond `max_memory`, ValueError and TypeError for wrong arguments.
+    damaged dictionary or, when appending, has the header of another file in its unfinished frame; LockedError if
+    another writer has the file open; LimitError beyond `max_memory`; ValueError and TypeError for wrong arguments.
     """
     asked, mode = mode, mode if mode.endswith("b") else mode + "b"
     if mode == "rb":

@@ -123,7 +123,7 @@ def verify(place: Place, *, threads: int | None = None, progress: Progress | Non
 
 def inspect(place: Place) -> Report:
     """
-    Return a Report on the file at `place` from its valid index, or else its headers, without decompressing frames.
+    Return a Report on the file at `place` from its index or, if that is not valid, its headers; decompresses no frames.
 
     Raises the errors of `verify`.
     """
@@ -238,7 +238,7 @@ def repair(path: str | os.PathLike[str], *, threads: int | None = None, progress
     If only the index is missing or wrong, or the last frame is unfinished, cuts off that frame and writes the index, in
     place. If there is other damage, the intact frames are copied to a new file, which replaces the old one when it is
     complete. Nothing is compressed again, records keep their numbers, and lost records are marked as lost. Damaged
-    frames are dropped; copy the file before if you want to examine them. An undamaged file with an index is not
+    frames are dropped; copy the file first if you want to examine them. An undamaged file with an index is not
     changed.
 
     Raises RecordsError if the file is not a record file, has a newer format version, consists of joined files, has a
@@ -248,7 +248,7 @@ def repair(path: str | os.PathLike[str], *, threads: int | None = None, progress
     """
     with closing(open_target(path, "rb")) as target, closing(open_source(path)) as source:
         report, layout, bad, is_misled, damaged_dictionary = _check(source, load(source), threads, progress)
-        if damaged_dictionary is not None:  # its frames are intact, and a copy of it may exist
+        if damaged_dictionary is not None:  # the frames are intact, and the dictionary may exist elsewhere
             raise damaged_dictionary
         layout.check_torn(source.name)
         if bad or is_misled or any(not gap.known for gap in layout.gaps) or not _is_begun(source):
@@ -277,13 +277,13 @@ def join(
     file with a different dictionary are compressed again. Other frames are copied unchanged and unchecked, and an
     unfinished frame at the end of a file is left out (`inspect(place).torn` is its size in bytes). The new file appears
     when it is complete, so with `overwrite` it may replace one of the old files. After each file, `progress(done,
-    total)` is called with the number of files copied and of all.
+    total)` is called with the number of copied files and the number of all files.
 
-    Raises FileExistsError if `path` exists and `overwrite` is false, DamagedError if frames are missing from a file or
-    a frame to compress again is damaged (repair the file first), RecordsError if `verify` raises it for a place, or it
-    has a damaged dictionary or the header of another file or frame in its unfinished frame, or if more than 2**32 - 1
-    records in a row are lost, OSError if a file cannot be read or written, TypeError if `places` is one path instead of
-    several.
+    Raises FileExistsError if `path` exists and `overwrite` is false; DamagedError if frames are missing from a file or
+    a frame to compress again is damaged (repair the file first); RecordsError if `verify` raises it for a place, if a
+    file has a damaged dictionary or the header of another file or frame in its unfinished frame, or if more than
+    2**32 - 1 records in a row are lost; OSError if a file cannot be read or written; TypeError if `places` is one path
+    instead of several.
     """
     if isinstance(places, (str, bytes, os.PathLike)):
         raise TypeError(f"the first argument of join must be a list of files, not {type(places).__name__}")
@@ -347,7 +347,7 @@ class _Copy:
             if isinstance(piece, Gap):
                 if first + piece.records - self._stop > fmt.LOST_MAX:
                     lost = f"more than {fmt.LOST_MAX} records in a row are lost"
-                    text = f"{lost}, more than a repaired file can mark: copy the others to a new file"
+                    text = f"{lost}, more than a repaired file can mark: copy the other records to a new file"
                     raise RecordsError(about(source.name, text))
                 header = fmt.DataHeader(piece.records, 0, first, new.end, 0, 0, new.token, new.dictionary_at, True)
                 self._file.write(fmt.data_header(header))

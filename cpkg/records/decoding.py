@@ -66,8 +66,8 @@ def read_dictionary(source: Source, offset: int, *, is_required: bool = True) ->
     """
     Return the dictionary whose frame begins at `offset`, None if `offset` is 0.
 
-    Raises RecordsError if the dictionary is damaged. But unless it `is_required`, returns None for a damaged dictionary
-    that was added when appending: the frames before it do not need it.
+    Raises RecordsError if the dictionary is damaged. But unless `is_required`, returns None for a damaged dictionary
+    that was added when appending: the frames before the dictionary do not need it.
     """
     if not offset:
         return None
@@ -103,7 +103,7 @@ class Decoder(Generic[Record]):
     """
     Decompresses and unpacks frames; safe for several threads.
 
-    `options` are options of `unpackb` or, if `type` is one of them, of `cpkg.typed.Decoder`; and `max_memory`.
+    `options` are `max_memory` and options of `unpackb` or, if `type` is among them, of `cpkg.typed.Decoder`.
     """
 
     def __init__(self, options: Keywords, dictionary: zstd.ZstdDict | None = None) -> None:
@@ -130,7 +130,8 @@ class Decoder(Generic[Record]):
             self._options |= options
             if "ext_hook" in options:
                 self._options["ext_hook"] = types_written.with_ext_hook(options["ext_hook"])
-        # Takes no options, which cost as much as a short record. After its error, `unpackb` raises the right one.
+        # Passing options takes as long as unpacking a short record, so this function has none. If it raises an error,
+        # `unpackb` is called for the right error.
         self._unpack_short = None if options else chosen_codecs().plain_unpackb
         self._tuple_keys = not {"strict_map_key", "tuple_keys"}.intersection(options)
         limits = self._typed.limits if self._typed is not None else None
@@ -163,8 +164,8 @@ class Decoder(Generic[Record]):
         """
         Whether records with the same keys are read by columns.
 
-        False with any option but `max_memory`, if the backend cannot do it, and once several frames in a row had other
-        records.
+        False with any option except `max_memory`, if the backend cannot read rows, and once several frames in a row had
+        other records.
         """
         return self._read_rows is not None
 
@@ -279,7 +280,7 @@ class Decoder(Generic[Record]):
         if starts is not None and starts[frame.records] == len(data):
             begin, end = starts[start], starts[stop]
         else:
-            if self._unpack_short is not None:  # without C and the caller's code, unpacking all is the fastest
+            if self._unpack_short is not None:  # without C and without the caller's code, unpacking all is fastest
                 try:
                     return self.records(frame, content)[start:stop]
                 except (CodecError, TypeError, ValueError) as exc:
@@ -293,9 +294,9 @@ class Decoder(Generic[Record]):
         """
         Return an iterator that unpacks the records of a frame's content one by one, without the first `skip`.
 
-        This is faster than `records` if the caller drops each record before the next, because they then use the same
-        memory. The iterator raises the same errors as `records`; but if all records together exceed the memory limit,
-        the limit applies to each record.
+        This is faster than `records` if the caller drops each record before the next, because all records then use the
+        same memory. The iterator raises the same errors as `records`; but if all records together exceed the memory
+        limit, the limit applies to each record.
         """
         return chain.from_iterable(self.stretches(frame, content, skip))
 
@@ -348,7 +349,7 @@ class Decoder(Generic[Record]):
         return made, start, failure, room
 
     def _typed_records(self, frame: Frame, content: bytes, room: int) -> list[Record]:
-        """Return the records as objects of the caller's type; `room` limits all together, as in `decode_all`."""
+        """Return the records as objects of the caller's type; `room` limits all together (see `decode_all`)."""
         made, _, failure, room = self._typed_together(frame, content, room)
         if len(made) < frame.records or failure is not None:
             for _, number, message in self._messages(frame, content, len(made)):
@@ -360,8 +361,8 @@ class Decoder(Generic[Record]):
         """
         Return an iterator over the records after the first `skip`, as objects of the caller's type.
 
-        `room` limits all together, as in `decode_all`; -1 is no limit. If they exceed it, or if `room` is None, the
-        memory limit applies to each record. After an error of one record, the iterator continues with the next.
+        `room` limits all records together (see `decode_all`); -1 is no limit. If the records exceed `room`, or if it is
+        None, the memory limit applies to each record. After an error, the iterator continues with the next record.
         """
         made: list[Record] = []
         failure = None
@@ -453,8 +454,8 @@ class Decoder(Generic[Record]):
         """
         Yield `(iterator over records, their number, end)` for runs of records with the same keys.
 
-        The first run begins with the first record of the frame, each other where the previous one ends; `end` is the
-        position in the content after the run. The caller reads what follows the last run in another way.
+        The first run begins with the first record of the frame, and each further run where the previous one ends. `end`
+        is the position in the content after the run. The caller reads the records after the last run in another way.
         """
         done = end = 0
         if isinstance(content, LaidOut):
@@ -486,8 +487,8 @@ class Decoder(Generic[Record]):
         """
         Unpack `data` with this decoder's options.
 
-        Unless the caller set `tuple_keys` or `strict_map_key`, a TypeError, which a map key that is an array causes,
-        makes it unpack again with `tuple_keys` (slower on PyPy).
+        After a TypeError, which a map key that is an array causes, unpacks again with `tuple_keys` (slower on PyPy),
+        unless the caller set `tuple_keys` or `strict_map_key`.
         """
         try:
             return msgpack.unpackb(data, **self._options, **more)
@@ -622,8 +623,8 @@ class Decoder(Generic[Record]):
         """
         Raise the error to report for `exc`, which decoding a record raised.
 
-        That is a LimitError with a text if the objects exceed the memory limit, the result of `_wrong` for an error of
-        unpacking, otherwise `exc`; the path of a ValidationError then begins with the record's number in the file.
+        This is a LimitError with a text if the objects exceed the memory limit, the result of `_wrong` for an error of
+        unpacking, and otherwise `exc`. The path of a ValidationError then begins with the record's number in the file.
         """
         if _is_of_room(exc):
             raise self._too_large(frame, "objects that take too much memory") from None

@@ -50,7 +50,7 @@ def about(name: str, text: str) -> str:
 def joined(name: str, offset: int) -> RecordsError:
     """Return the error for record files that were concatenated without `join`."""
     text = (
-        f"expected one record file, found joined files: another one begins at byte {offset}. Join the original files "
+        f"expected one record file, found joined files: another file begins at byte {offset}. Join the original files "
         "with `cpkg records join a.rec b.rec -o OUT`, or divide this file at that byte first"
     )
     return RecordsError(about(name, text))

@@ -3,7 +3,7 @@
 Encode and parse the skippable frames of a record file, as docs/records_format.md describes them.
 
 A Zstandard decoder ignores skippable frames (RFC 8878, section 3.1.2). Each of these frames begins with a prefix: the
-magic number, the size of what follows that size, four letters for the kind, and a CRC-32 of these letters and of the
+magic number, the number of bytes after this field, four letters for the kind, and a CRC-32 of these letters and of the
 bytes after the CRC. Numbers are little-endian. The seek table, another skippable frame, is encoded elsewhere.
 """
 
@@ -132,7 +132,7 @@ def parse_data_header(data: bytes, token: bytes = b"", at: int = 0) -> DataHeade
     """
     Return the header at data[at:], of existing or lost records; None if there is no valid one.
 
-    `token` is the token of the file, whose headers are the only valid ones; b"" accepts headers of any file.
+    `token` is the token of the file: headers with another token are not valid. b"" accepts headers of any file.
     """
     for kind in (DATA, LOST):
         body = _body(kind, data, at, DATA_HEADER_SIZE)
@@ -153,14 +153,14 @@ def parse_file_header(data: bytes, at: int = 0) -> tuple[int, bytes] | None:
 
 
 def is_begun_file_header(data: bytes) -> bool:
-    """Return whether `data`, the first bytes of a file, may be a cut file header of a killed writer; True for b""."""
+    """Return whether `data`, the first bytes of a file, may be a killed writer's unfinished header; True for b""."""
     head = PREFIX.pack(SKIPPABLE_MAGIC, FILE_HEADER_SIZE - _SIZE_FIELDS_END, FILE, 0)[:-4]
     return len(data) < FILE_HEADER_SIZE and data[: len(head)] == head[: len(data)]
 
 
 def parse_skippable(data: bytes) -> tuple[int, bytes] | None:
     """
-    Return the total size and the kind of the skippable frame with which `data` begins; None if there is none.
+    Return the total size and the kind of the skippable frame with which `data` begins; None for other data.
 
     The kind is b"" if the magic number is not SKIPPABLE_MAGIC, or if the frame is too small for a kind and a CRC. The
     CRC is not checked, and the frame may be longer than `data`.

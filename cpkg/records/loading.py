@@ -87,7 +87,7 @@ def _by_headers(source: Source, token: bytes) -> tuple[Layout, str]:
 
 def from_index(source: Source, token: bytes) -> tuple[Layout | None, str]:
     """
-    Return the layout from the index of a file, None if it has no valid index, and the fault of the index.
+    Return (layout, fault): the layout from the index of a file, or None without a valid index, and the index's fault.
 
     The fault is "" if the index is valid or missing. `token` is the token of the file, b"" if unknown. Raises
     RecordsError if the index belongs to a record file that was appended to this one without `join`.
@@ -184,7 +184,7 @@ def extend(layout: Layout, source: Source, token: bytes) -> None:
         if isinstance(piece, Frame):
             begin = piece.offset - fmt.DATA_HEADER_SIZE
             if layout.dictionary is None and 0 < walk.dictionary < begin:
-                layout.dictionary = (walk.dictionary, begin - walk.dictionary)  # the walk missed it: it is damaged
+                layout.dictionary = (walk.dictionary, begin - walk.dictionary)  # damaged, so the walk missed it
             layout.add(piece)
             layout.has_table = False
         elif isinstance(piece, Gap):
@@ -202,6 +202,6 @@ def extend(layout: Layout, source: Source, token: bytes) -> None:
     layout.torn, layout.foreign = walk.torn, walk.foreign
     if walk.foreign:
         layout.problems.append(
-            f"byte {walk.foreign}, inside an unfinished frame, begins the header of another file or frame: "
+            f"the header of another file or frame begins at byte {walk.foreign}, inside an unfinished frame: it is "
             "either record data or a file that was appended"
         )

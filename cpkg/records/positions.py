@@ -45,7 +45,7 @@ class Source:
     """A function `(offset, size)` that returns `size` bytes from an offset on; fewer only at the end of the source."""
 
     def descriptor(self) -> int | None:
-        """Return the descriptor of a PathSource, None for any other source; raises ValueError if it was closed."""
+        """Return the descriptor of a PathSource, None for any other source; raise ValueError if the file was closed."""
         return None
 
     def close(self) -> None:

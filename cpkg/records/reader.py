@@ -37,7 +37,7 @@ _ERRORS: Final = ("raise", "skip")
 _MOST_BESIDE: Final = 2
 """By default, at most this many C threads help; more would wait for the caller, which unpacks more slowly."""
 _KNOWN_MAX: Final = 1 << 16
-"""If C cannot find records, Python finds all of a frame with at most this many at the second request for one."""
+"""Without C, the second request for a record of a frame finds all its records, if the frame has at most this many."""
 _WORTH_THREADS: Final = 2
 """Starting threads pays off if at least this many frames or bunches follow the first one."""
 
@@ -102,8 +102,8 @@ class Reader(Exclusive, Generic[Record]):
         Iterate over the records from number `start` on, up to `stop` (not included) or the end.
 
         Negative numbers count from the end. Threads, if there are any, decompress frames in advance. If Python has no
-        GIL and there is no `type`, they also unpack. They end with the iterator: at its end, by `close()`, or when it
-        is garbage collected. Raises DamagedError for records that cannot be read, unless `errors="skip"`.
+        GIL and there is no `type`, they also unpack. The threads end with the iterator: at its end, by `close()`, or
+        when it is garbage collected. Raises DamagedError for records that cannot be read, unless `errors="skip"`.
         """
         start, stop, _ = slice(start, stop).indices(len(self))
         return records_of(self._streams(start, stop))
@@ -173,7 +173,7 @@ class Reader(Exclusive, Generic[Record]):
 
     def _ready(self, start: int, stop: int) -> Generator[tuple[Frame, Any], None, None]:
         """
-        Yield each frame that has wanted records with its content or, if threads unpack and all are wanted, its records.
+        Yield (frame, content) for each frame with wanted records; if threads unpack and want all, (frame, records).
 
         Damage is raised or, with `errors="skip"`, added to `damage`.
         """
@@ -226,7 +226,7 @@ class Reader(Exclusive, Generic[Record]):
         """Add an error about damage to `damage` with `errors="skip"`; raise it otherwise."""
         if not self._skip:
             raise exc
-        exc.advice = None  # it is already followed
+        exc.advice = None  # the caller already follows it
         self.damage.append(exc)
 
     def _pieces(self, start: int, stop: int) -> Iterator[Frame | Gap]:
@@ -236,8 +236,8 @@ class Reader(Exclusive, Generic[Record]):
         for piece in layout.pieces(max(layout.find(start), 0)):
             if piece.first >= stop and (piece.first > stop or stop < layout.total):
                 return
-            # damage without lost records counts also, because the frames after it may belong to another file; a caller
-            # who passes the number of the record after it has seen it
+            # damage without lost records counts as well, because the frames after it may belong to another file; but a
+            # caller that starts at the record after the damage has seen the damage
             if 0 < start >= piece.first + piece.records or (isinstance(piece, Gap) and piece.known):
                 continue
             yield piece
@@ -444,7 +444,7 @@ class Reader(Exclusive, Generic[Record]):
 
         batches = self._batches(0, len(self))
         end: list[Record] = []
-        # a separate thread, so that an iteration that ends early can close the reader after its last call
+        # one separate thread: if the iteration ends early, it closes `batches` after its last call
         thread = Crew(1)
         try:
             coming = Work(next, batches, end).start(thread)

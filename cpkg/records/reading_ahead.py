@@ -170,7 +170,7 @@ class Decoding:
 
 def _fill(decoder: Decoder, queue: FrameQueue, job: FrameJob, piece: Frame | Bunch, source: Source) -> int | None:
     """
-    Give a job the compressed bytes of a piece and return their size, or a descriptor from which C reads and return 0.
+    Give a job the compressed bytes of a piece, and return their size; or give it a descriptor to read, and return 0.
 
     Returns None if the piece has more than `_READ_MAX` bytes of content, more than the memory limit allows or more
     records than bytes, and for a Bunch if the source has no descriptor or there is no memory.

@@ -21,10 +21,10 @@ class Shards(Generic[Record]):
     The records of several files, one after the other, as a sequence.
 
     Returned by `records.open([place, ...])`, and by `records.open(folder)` for the files in a folder that end in .rec,
-    sorted by name. Records are numbered consecutively over all files; but errors about a record's content name it by
-    its number in its file. Shards have `iter`, `batches`, `take`, indexing and `damage` like a Reader, but not
-    `refresh`. They can be pickled if each file has a path or URL. Each local file is kept open and needs a descriptor.
-    Several threads may use Shards.
+    sorted by name. Records are numbered consecutively over all files; but an error about a record's content gives
+    the number of the record in its file. Shards have `iter`, `batches`, `take`, indexing and `damage` like a Reader,
+    but not `refresh`. They can be pickled if each file has a path or URL. Each local file is kept open and needs a
+    descriptor. Several threads may use Shards.
     """
 
     def __init__(

@@ -2,12 +2,12 @@
 """
 Walk over a record file from header to header, past damage and while a writer is at work.
 
-This is how a file without a valid index is read, because its writer is at work or was killed. At each position, the
+A file is read in this way if it has no valid index, because its writer is at work or was killed. At each position, the
 walk expects the header of the next frame. A header belongs to the file if it is valid, has the token of the file, and
-is at the offset that it stores. It is next if the number of its first record is the expected one or higher. There are
-five cases:
+is at the offset that it stores. It is a "next header" if the number of its first record is the expected one or higher.
+There are five cases:
 
-1. A next header, of a frame or of lost records: any records with numbers in between are also lost.
+1. A next header, of a frame or of lost records: any records whose numbers were skipped are also lost.
 2. Another valid skippable frame (dictionary, index, seek table, one of a later version of the format, or one of
    another program): the walk skips it.
 3. The header of another file: files were concatenated without `records.join`. The walk ends with an error.
@@ -15,9 +15,9 @@ five cases:
 5. Anything else is damage. The walk searches for a next header and continues there; the bytes in between are a gap.
    Headers inside record data do not belong to the file, because they have another token or offset.
 
-If bytes were lost or inserted, all later headers have moved. So if a search finds no header at its stored offset (it
-may give up before the end of the file), it accepts a header at another offset, and the walk then expects all headers
-to have moved by the same distance. Case 4 searches also: if there is a next header after a torn frame, bytes inside
+If bytes were lost or inserted, all later headers have moved. So if a search finds no header at its stored offset (the
+search may end before the end of the file), it accepts a header at another offset, and the walk then expects all headers
+to have moved by the same distance. Case 4 also searches: if there is a next header after a torn frame, bytes inside
 the frame were lost.
 
 A writer may be at work meanwhile. It replaces the index by frames, and never changes a complete frame. So before the
@@ -142,7 +142,7 @@ class Walk:
         return self._last
 
     def _torn(self, header: fmt.DataHeader, end: int) -> Frame | Gap | Other | None:
-        """Search for the header after a frame that the end of the file cuts; return the next piece, None if torn."""
+        """Search for the header after a frame that the file's end cuts off; return the next piece, None if torn."""
         found, foreign = self._search(self._at + 1, header.first + header.records, is_exact=True)
         if found is None:
             self.torn, self.foreign = self._size - self._at, foreign
@@ -163,8 +163,8 @@ class Walk:
             start = self._last.offset  # bytes of the last frame are lost, so it did not end here
         found, foreign = self._search(start, self._following)
         if found is not None:
-            # A read may return a part of the index and a frame that a writer added later. So look for the frame before
-            # that.
+            # One read may return a part of the old index, and after it a frame that a writer has just added. So look
+            # for a frame at the place of the index.
             header = fmt.parse_data_header(self._source.read_at(self._settled, fmt.DATA_HEADER_SIZE), self.token)
             if header is not None and self._is_next(header, self._settled):
                 self._at = self._settled
@@ -211,9 +211,9 @@ class Walk:
         """
         Find the next header that can continue this file, from `start` on.
 
-        Return `(position, header)` or None, and the position of the first header that cannot (for example one of
-        another file), or 0. The first record of the header has the number `following` or, unless `is_exact`, a higher
-        one. A header at another offset than the stored one is returned only if no header at its offset is found.
+        Return `(position, header)` or None, and the position of the first header that cannot continue this file (for
+        example one of another file), or 0. The first record of the header has the number `following` or, unless
+        `is_exact`, a higher one. A header at another offset than its stored one is returned only if no better is found.
         """
         moved: tuple[int, fmt.DataHeader] | None = None
         foreign = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write record files: divide records into frames by size, compress these, with threads if set, write them in order."""
+"""Write record files: divide records into frames by size, compress the frames, and write them in order."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Writer(Exclusive):
     Append records to a file.
 
     Returned by `records.open(path, "wb")` ("xb", "ab"). Records are packed when added, collected until they have
-    `frame_size` bytes, compressed by `threads` (in the background from 2 on), and written in order. Records before a
-    `flush` are in the file, even if the process is killed later; but a URL has no file before `close`. `close` writes
-    the index; a file without an index can also be read and appended to.
+    `frame_size` bytes, compressed by `threads` (2 or more work in the background), and written in order. Records added
+    before a `flush` are in the file, even if the process is killed later; but at a URL there is no file before `close`.
+    `close` writes the index; a file without an index can also be read and appended to.
 
     If a call raises, its record was not added (for `extend`: the current record and later ones); records added before
     are kept, and later calls write them. So a writer continues after a full disk, and after a signal at any point.
@@ -161,7 +161,7 @@ class Writer(Exclusive):
         ended, _, _, size = self._whole
         self._frames.settle(len(self._layout), ended)
         self._most = self._frame_size
-        if len(self._buffer) > size:  # done last, because it shows `append` that there is something to undo
+        if len(self._buffer) > size:  # done last: until then it shows `append` that there is something to undo
             del self._buffer[size:]
         return self._whole
 
@@ -256,7 +256,7 @@ class Writer(Exclusive):
         """
         Write all records to the file, which ends the current frame.
 
-        Then they survive the end of this process (not at a URL) and, with `fsync="flush"`, a system crash. Frames
+        Then they survive the end of this process (except at a URL) and, with `fsync="flush"`, a system crash. Frames
         much smaller than `frame_size` compress worse, so flush only when records must be safe, not after each record.
         """
         with self._turn():

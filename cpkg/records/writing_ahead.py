@@ -88,8 +88,9 @@ class Encoding:
     """
     The current frame, and a queue of ended frames that wait for compression or have been compressed.
 
-    Frames have the same numbers as later in the file. The writer counts how many frames are `written` and how many have
-    `ended`. If a signal interrupts a call, these counts show whether the call took effect; if not, it can be repeated.
+    Frames already have the numbers that they get in the file. The writer counts how many frames are `written` and how
+    many have `ended`. If a signal interrupts a call, these counts show whether the call took effect; if not, the call
+    can be repeated.
     """
 
     def __init__(self, encoder: FrameCompressor, threads: int, frame_size: int) -> None:

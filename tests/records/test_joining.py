@@ -38,7 +38,7 @@ def test_files_joined_by_other_means_are_refused(two: tuple[Path, Path], path: P
             forget_index(file)
     first, second = (file.read_bytes() for file in two)
     path.write_bytes(first + second)
-    way_on = f"another one begins at byte {len(first)}. .*`cpkg records join a.rec b.rec -o OUT`"
+    way_on = f"another file begins at byte {len(first)}. .*`cpkg records join a.rec b.rec -o OUT`"
     each_raises(
         records.RecordsError,
         lambda: records.open(path),
@@ -81,7 +81,7 @@ def test_a_file_that_is_read_meets_another_one(two: tuple[Path, Path]) -> None:
     with records.open(two[0]) as reader, open(two[0], "ab") as file:
         file.write(two[1].read_bytes())
         file.flush()
-        with pytest.raises(records.RecordsError, match="joined files: another one begins"):
+        with pytest.raises(records.RecordsError, match="joined files: another file begins"):
             reader.refresh()
         assert list(reader) == numbered(30)
 
