@@ -53,7 +53,7 @@ def find(urls: Urls) -> list[str]:
     """
     Return the record files for paths, URLs, patterns (`*`) and folders; the files of each are sorted by name.
 
-    For a folder, they are its files that end in .rec. Raises FileNotFoundError if there is no file for one of `urls`.
+    The record files of a folder are its files that end in .rec. Raises FileNotFoundError if one of `urls` has no file.
     """
     found = []
     for url in [urls] if isinstance(urls, (str, os.PathLike)) else urls:
@@ -116,9 +116,9 @@ def write_records(
     """
     Write each partition of a dask.bag to its own file, `part-00000.rec` and so on, in the folder `url`.
 
-    From 100,001 partitions on, numbers have as many digits as the last one, so that names sort in order.
+    With more than 100,000 partitions, all numbers have as many digits as the last one, so that names sort in order.
 
-    The files are first written to a temporary folder (`url/.writing-...`), and moved when all are complete. So the
+    The files are first written to a temporary folder (`url/.writing-...`), and moved once all are complete. So the
     bag may read the files that it replaces, and no record is lost or duplicated if a worker dies or a partition is
     computed twice.
 
@@ -126,15 +126,15 @@ def write_records(
         bag: a dask.bag of objects that a record file can contain, as in `records.open`.
         url: a folder, or the URL of one, which is created if missing. This process and all workers must reach it.
         overwrite: replace existing parts, and remove all parts with other names. Other files stay.
-        compute: if true, write now and return the names of the files; if false, return a Delayed that does both.
+        compute: if true, write now and return the names of the files; if false, return a Delayed that does so later.
         **options: `level`, `frame_size`, `dictionary` and the options of packing, as in `records.open`.
 
-    A write that fails or is interrupted removes its temporary folder, and `url` if it created it; if it has begun to
-    name the files, it names all of them. A Delayed that fails keeps the temporary folder, and continues there when
-    computed again.
+    A write that fails or is interrupted removes its temporary folder, and `url` if the write created it. But if it has
+    begun to move the files, it moves all of them. A Delayed that fails keeps the temporary folder, and continues there
+    when it is computed again.
 
-    Raises FileExistsError if the folder has parts and `overwrite` is false, before anything is computed and again
-    before the files get their names.
+    Raises FileExistsError if the folder has parts and `overwrite` is false; this is checked before anything is
+    computed, and again before the files are moved.
     """
     folder = _Folder(os.fspath(url).rstrip("/"), overwrite)
     parts = bag.to_delayed()
@@ -155,11 +155,11 @@ class _Folder:
     """
     The folder to which one write adds its parts; can be pickled.
 
-    The write has a temporary folder `.writing-...` in it, with the parts and two marker files. `begun` exists while
-    parts are wanted; `named` exists when all parts are complete and are getting their names. A process that gives up
-    removes `begun`, then checks for `named`. A process that names the parts creates `named`, then checks for `begun`. A
-    late worker finds no `begun` and removes its part. So either all parts get their names or none, and no temporary
-    file is left.
+    The write has a temporary folder `.writing-...` in the folder, with the parts and up to two marker files. `begun`
+    exists while parts are wanted; `named` exists once all parts are complete and are getting their names. A process
+    that gives up removes `begun`, then checks for `named`. A process that names the parts creates `named`, then checks
+    for `begun`. A late worker finds no `begun` and removes its part. So either all parts get their names or none, and
+    no temporary file is left.
     """
 
     def __init__(self, url: str, overwrite: bool) -> None:
@@ -232,8 +232,8 @@ class _Folder:
         Give the `count` parts their names, remove all other parts, and return the paths or URLs of the files.
 
         `written` only makes Dask wait for the parts. After an interruption, the call may be repeated, and two processes
-        may call it at once: parts that already have their names keep them. If the temporary folder has no file `begun`
-        any more, the call only returns the names. Raises FileExistsError if another write has added parts and
+        may call `finish` at once: parts that already have their names keep them. If the temporary folder no longer has
+        a file `begun`, the call only returns the names. Raises FileExistsError if another write has added parts and
         `overwrite` is false.
         """
         fs, path, own = self._place()
@@ -257,7 +257,7 @@ class _Folder:
 
     def settle(self, count: int) -> list[str]:
         """
-        If naming has begun, name all parts and return their paths or URLs; otherwise remove this write.
+        If parts are getting their names, name all and return their paths or URLs; otherwise remove this write's files.
 
         Returns an empty list in the second case.
         """
@@ -277,7 +277,7 @@ class _Folder:
             for name in sorted(fs.find(own), key=lambda name: not name.endswith("/begun")):
                 with contextlib.suppress(FileNotFoundError):
                     fs.rm_file(name)
-            # fails if the file system has no folders, or if another part arrives, whose writer repeats this call
+            # fails if the file system has no folders, or if a late part arrives, whose writer calls `_remove` again
             fs.rmdir(own)
             if self._is_new and "/" in path.strip("/"):  # a path without a parent is a bucket
                 fs.rmdir(path)
@@ -315,15 +315,16 @@ def to_dataframe(
             the columns.
         meta: an empty pandas.DataFrame (or a dict of names and dtypes) with the columns and their dtypes; None takes
             them from the fields of `type`, or from the first 1000 records.
-        columns: the columns to keep; the others are dropped while each frame is read.
+        columns: the columns to keep; the other columns are dropped while each frame is read.
 
-    Dtypes from fields are int64, float64, bool, timedelta64, the one that pandas infers for str, and object for other
-    types. Dtypes from records are int64, uint64, float64, bool, object for values of several types (float64 for ints
-    and floats), otherwise what pandas infers. Ints and bools of which some are missing or None have Int64, UInt64 and
-    boolean; missing floats become NaN. Values are never changed to fit: computing the frame raises ValueError for the
-    first record that does not fit, with its number except with `errors="skip"`; pass another dtype for the column in
-    `meta`. A record that is not of `type` raises `typed.ValidationError`, whose path begins with the number of the
-    record. Raises TypeError for a `type` without fields, and the errors of `read_records`.
+    Dtypes from fields are int64, float64, bool, timedelta64, the dtype that pandas infers for str, and object for other
+    types. Dtypes from records are int64, uint64, float64 (also for ints and floats together), bool, object for other
+    values of several types, and otherwise the dtype that pandas infers. If some values are missing or None, ints have
+    the dtype Int64 or UInt64, and bools boolean; missing floats become NaN. Values are never changed to fit: computing
+    the frame raises ValueError for the first record that does not fit. The error has the record's number, except with
+    `errors="skip"`; pass another dtype for the column in `meta`. A record that is not of `type` raises
+    `typed.ValidationError`, whose path begins with the number of the record. Raises TypeError for a `type` without
+    fields, and the errors of `read_records`.
     """
     import dask.dataframe
 
@@ -348,7 +349,7 @@ def to_dataframe(
 
 
 def _sample(splits: list[records.Split], options: dict[str, Any]) -> list[Any]:
-    """Return the first _SAMPLE records of the splits; raise ValueError if their frames have one that is not a map."""
+    """Return the first _SAMPLE records of the splits; raise ValueError if their frames have a record that is no map."""
     from cpkg.dask import columns as _columns
 
     rows: list[Any] = []
@@ -364,7 +365,7 @@ def _sample(splits: list[records.Split], options: dict[str, Any]) -> list[Any]:
 
 
 def _first(split: records.Split, options: dict[str, Any]) -> int | None:
-    """Return the number of a split's first record; None with errors="skip", which makes later numbers unknown."""
+    """Return the number of a split's first record, or None with errors="skip", where record numbers are unknown."""
     return split.first if options.get("errors") != "skip" else None
 
 

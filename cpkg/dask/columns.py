@@ -27,7 +27,7 @@ def check_maps(rows: list[object], before: int, first: int | None) -> None:
     """
     Raise MisfitError for a record that is not a map.
 
-    `before` records of the split precede `rows`; `first` is the number of its first record, None if unknown.
+    `before` records of the split precede `rows`. `first` is the number of the split's first record, None if unknown.
     """
     if set(map(type, rows)) <= {dict}:
         return
@@ -107,7 +107,7 @@ def _dtype_of(kind: type | None, has_gaps: bool) -> object:
 
 def getters(kind: object, names: Iterable[str]) -> dict[str, Callable[[object], object]]:
     """
-    Return, by column name, functions that return the column's value from an object of a type.
+    Return a dict from each column name to a function that returns the column's value from an object of a type.
 
     For a column that is not a field of the type, the function returns None.
     """
@@ -154,9 +154,9 @@ def _misfit(name: str, place: int, value: object, dtype: object, first: int | No
 
 def _is_exact(kinds: set[type], dtype: object) -> bool:
     """
-    Return whether pandas either stores any value of these types exactly in this dtype or raises an error.
+    Return whether pandas, for any value of these types, either stores it exactly in this dtype or raises an error.
 
-    False means that each value must be compared.
+    False means that each stored value must be compared with the original.
     """
     if str(dtype) == "float64":
         return kinds <= {float, type(None)}
