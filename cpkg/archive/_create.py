@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Create an archive: the calling thread walks, reads and writes; other threads, or else this one, compress frames.
+Create an archive: the calling thread walks, reads and writes; other threads, if there are any, compress frames.
 
 The last bytes of each frame are held back until the next frame is ready, and the end-of-archive marker has its own
-frame. An archive that was cut off before the end of that frame is therefore recognised as truncated.
+frame. So readers recognise an archive that was cut off before the end of the last frame as truncated.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ def create(
     of output so far. `on_problem` is called with each Problem, and the work continues. Without it, a file that cannot
     be read raises OSError, and a file that changes, shrinks or vanishes gives an ArchiveWarning.
 
-    Raises OSError, TypeError and ValueError for wrong arguments, ArchiveError (without `on_problem`) for an entry that
-    tar cannot express, and the errors that methods of `target` raise.
+    Raises OSError; TypeError and ValueError for wrong arguments; ArchiveError (without `on_problem`) for an entry that
+    tar cannot express; and the errors that methods of `target` raise.
     """
     check_name(target)
     settings = CreateSettings(

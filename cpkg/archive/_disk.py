@@ -87,7 +87,7 @@ class Tree:
         self._names: list[str] = []  # path components of the directory opened last
         self._fds: list[Descriptor] = []  # its descriptors, the root first; some may be closed to stay below open_max
         self._held: list[Descriptor] = []  # open for the current entry
-        self._created: list[int] = []  # descriptor of the file being written; half the cost of a Descriptor
+        self._created: list[int] = []  # descriptor of the file being written; an int costs half as much as a Descriptor
         self._with_list: dict[int, bool] = {}  # descriptor -> whether new files get an access control list
         self._has_proc = os.path.exists("/proc/self/fd")
         self.umask = _umask()
@@ -424,7 +424,7 @@ class Tree:
         """
         Set the attributes of directories, innermost first, each from the last entry for that directory.
 
-        `fails` is called with the path in the archive and the error of each directory for which that fails.
+        If the attributes of a directory cannot be set, calls `fails` with its path in the archive and the error.
         """
         last = {tuple(parts): entry for parts, entry in self.finished}
         self.finished = []

@@ -46,7 +46,7 @@ def opened_archive(
     read_some: Callable[[Any, int], bytes] = read_some,
 ) -> Iterator[tuple[Inflater, Crew]]:
     """
-    Open an archive for reading; yields an Inflater of its content and its Crew of `threads` threads (none if 1).
+    Open an archive for reading; yields an Inflater of its content and its Crew of `threads` threads (no threads if 1).
 
     With `by_table`, the seek table of a path or URL is used, if it has a usable one, and frames that `include` does not
     need are left out. With `recover`, the table is not compared with the frames first. Without a table, the archive is
@@ -112,8 +112,8 @@ def extract(
 
     `filter` is one of the filters of tarfile (PEP 706). "data" refuses devices, FIFOs and links that lead outside, and
     keeps neither owners nor write permission for group and others nor the set-ID and sticky bits. "tar" only removes
-    these permissions, and "fully_trusted" keeps everything. No filter writes outside `directory` or through a link.
-    "tar" and "fully_trusted" set owners if run as root, by name unless `numeric_owner`. `xattrs` and `acls` set
+    these permissions and bits, and "fully_trusted" keeps everything. No filter writes outside `directory` or through a
+    link. "tar" and "fully_trusted" set owners if run as root, by name unless `numeric_owner`. `xattrs` and `acls` set
     extended attributes and access control lists.
 
     `threads` is the number of threads that decompress and write: None or 0 for one per core, 1 for only the calling
@@ -128,8 +128,8 @@ def extract(
     raises the error, and any other gives an ArchiveWarning.
 
     Files appear complete or not at all, and replace files of the same name. Raises ArchiveError and ZstdError if the
-    archive is damaged or truncated, UnsafeEntryError for entries that the filter refuses, ArchiveLimitError, OSError,
-    and TypeError and ValueError for wrong arguments.
+    archive is damaged or truncated, UnsafeEntryError for entries that the filter refuses, ArchiveLimitError beyond
+    `max_size`, OSError, and TypeError and ValueError for wrong arguments.
     """
     wanted = Wanted(include, exclude)
     settings = ExtractSettings(wanted, strip_components, filter, recover, xattrs, acls, numeric_owner, select, on_entry)
@@ -166,12 +166,12 @@ def entries(
     Yield the entries of the archive `source`, in order.
 
     `include`, `exclude`, `threads`, `max_size` and `window_log_max` are the same as in `extract`. `on_problem` is
-    called with a Problem for each pattern of `include` that matches nothing. Frames inside the data of one file are not
-    decompressed. If the archive at a path or URL has a seek table, these frames and those that `include` does not need
-    are not even read, except for their headers.
+    called with a Problem for each pattern of `include` that matches nothing. Frames that contain only data of one file
+    are not decompressed. If the archive at a path or URL has a seek table, only the headers of these frames, and of
+    frames that `include` does not need, are read.
 
-    Raises ArchiveError and ZstdError if the archive is damaged or truncated, ArchiveLimitError, OSError, and TypeError
-    and ValueError for wrong arguments.
+    Raises ArchiveError and ZstdError if the archive is damaged or truncated, ArchiveLimitError beyond `max_size`,
+    OSError, and TypeError and ValueError for wrong arguments.
     """
     wanted = Wanted(include, exclude)
     limit = ContentLimit(max_size, window_log_max)
@@ -201,8 +201,8 @@ def verify(
 
     The seek table is neither needed nor checked; `cpkg.zstd.verify` compares it with the frames of a file.
 
-    Raises ArchiveError and ZstdError if the archive is damaged or truncated, ArchiveLimitError, OSError, and TypeError
-    and ValueError for wrong arguments.
+    Raises ArchiveError and ZstdError if the archive is damaged or truncated, ArchiveLimitError beyond `max_size`,
+    OSError, and TypeError and ValueError for wrong arguments.
     """
     count = 0
     with opened_archive(source, threads_of(threads), ContentLimit(max_size, window_log_max)) as (archive, _):

@@ -46,8 +46,8 @@ class Extraction:
     """
     Extracts entries one by one, then the hard links whose files came later, then sets attributes of directories.
 
-    A hard link is created at once if its file was extracted before. Otherwise it waits until the end, because its file
-    may come later, and links to the file that has the name by then.
+    A hard link is created at once if its file was extracted before. Otherwise the link waits until the end, because its
+    file may come later. It then refers to the file that has the name at the end.
 
     If C can write files, the crew writes runs (consecutive ordinary files) in the background. Other entries wait for
     these runs; a directory waits only if its path depends on a file in them, or if there is an `on_entry`. Entries and
@@ -81,7 +81,7 @@ class Extraction:
         self._waiting: deque[Run] = deque()
         """Runs that were passed to the crew and whose files are not recorded yet, in the order of the archive."""
         self._pending: dict[tuple[str, ...], set[bytes]] = {}
-        """The names of the files in those runs, and in others passed since `_waiting` was last empty, by directory."""
+        """By directory, the names of the files in all runs passed to the crew since `_waiting` was last empty."""
         self._run_count = 0
         self.entries = 0
         """The number of extracted entries."""
@@ -111,7 +111,7 @@ class Extraction:
             self._tree.close()
 
     def _end(self, is_wanted: bool) -> None:
-        """Clean up after an error; complete the entries before it if `is_wanted`, which is false for an interrupt."""
+        """Clean up after an error; complete the earlier entries if `is_wanted`, which is false for an interrupt."""
         if not is_wanted:
             self._crew.stop()
         try:

@@ -71,7 +71,7 @@ class Planner:
         return plan
 
     def _begin(self, member: Member, header: bytes) -> None:
-        """Put a header into the content and record its entry; from here on, the data that it announces must follow."""
+        """Put a header into the content and record its entry; the data that the header announces must follow."""
         plan = self._plan
         plan.content.add(header)
         plan.members.add(member.entry.name)

@@ -100,7 +100,7 @@ class Frames:
         """Do nothing: nothing stays open."""
 
     def content(self) -> Content:
-        """Return memory for the content of a frame, empty."""
+        """Return an empty Content for a frame."""
         return Content()
 
     def give_back(self, content: Content) -> None:

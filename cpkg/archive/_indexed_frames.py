@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find frames by a seek table, so that only the needed ones are read."""
+"""Find frames by a seek table, so that only the needed frames are read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class IndexedFrame(NamedTuple):
-    """A frame not read yet; `left_out` bytes of content between the previous IndexedFrame and this one are left out."""
+    """A frame not yet read; `left_out` bytes of content between the previous IndexedFrame and this one are left out."""
 
     offset: int
     compressed_size: int
@@ -38,10 +38,11 @@ class IndexedFrames:
     """
     Iterates over the frames with content; with `include`, only over those that may have wanted entries, and the last.
 
-    The archive's list of members tells which frames these are; without a list, or if `include` may match anywhere, all
-    frames are yielded. A frame without content in the table is also yielded if its header disagrees. The table is only
-    a hint: `agrees` compares it with the headers of all frames, and `check` looks at each frame that is skipped.
-    `consumed` counts the compressed bytes of the frames yielded or left out so far and, at the end, of the table.
+    The archive's list of members shows which frames these are; without a list, or if `include` may match anywhere, all
+    frames are yielded. A frame that has no content according to the table is also yielded if its header disagrees. The
+    table is only a hint: `agrees` compares it with the headers of all frames, and `check` looks at each frame that is
+    skipped. `consumed` counts the compressed bytes of the frames yielded or left out so far and, at the end, of the
+    table.
     """
 
     def __init__(self, file: File, table: SeekTable, include: list[str]) -> None:

@@ -203,8 +203,8 @@ class NativeFrames(Frames):
         """
         Let C read files with the mode and owner of this regular file from now on.
 
-        Does nothing if C knows them already, or if a plain header cannot hold them. C knows a fixed number of
-        combinations; a new one replaces the oldest.
+        Does nothing if C already knows this mode and owner, or if a plain header cannot hold them. C knows a fixed
+        number of combinations; a new one replaces the oldest.
         """
         key = status.st_mode, status.st_uid, status.st_gid
         if key in self._keys or not stat.S_ISREG(status.st_mode) or entry.type != FILE:

@@ -35,8 +35,8 @@ class Summary(NamedTuple):
     """
     The result of a call: the number of `entries`, the sizes in bytes, and the list of `problems`.
 
-    `size` is the size of the uncompressed content with headers. It does not count frames that `extract` left out by the
-    seek table, while `compressed_size` does.
+    `size` is the size of the uncompressed content with headers. If `extract` left out frames by the seek table, `size`
+    does not count these frames, but `compressed_size` does.
     """
 
     entries: int

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 LEVEL: Final = 3
 FRAME_SIZE: Final = 8 << 20
-"""The default size of a frame's content in bytes. Threads decompress frames independently, and need only a few each."""
+"""The default size of a frame's content in bytes. Frames are decompressed independently; a thread needs only a few."""
 _FRAME_SIZE_MIN: Final = 64 << 10
 _FRAME_SIZE_MAX: Final = 32 << 20
 """Larger frames would be read in pieces, by one thread."""
@@ -53,7 +53,7 @@ def frames_ahead(threads: int) -> int:
 
 def native_frames() -> Named | None:
     """
-    Return the module `_native_frames`; None if Python does the work, because the backend has no C functions that load.
+    Return the module `_native_frames`; None if the backend has no C functions that load, so Python does the work.
 
     The backend is the one that zstd uses, unless `CPKG_ARCHIVE_BACKEND` or `CPKG_BACKEND` names one: `native` has the C
     functions, `dlopen`, `stdlib` and `pure` lack them. Raises ImportError if the named backend cannot load.
@@ -239,7 +239,7 @@ class ExtractSettings:
 
     def __post_init__(self) -> None:
         self.raised: list[CodecError] = []
-        """With `recover`, the CodecErrors that callbacks and the caller's file raised, which are no damage."""
+        """With `recover`, the CodecErrors that callbacks and the caller's file raised, which do not mean damage."""
         self.select = self.noting(self.select)
         self.on_entry = self.noting(self.on_entry)
         if self.strip < 0:

@@ -83,8 +83,8 @@ class Walker:
     """
     Yields the members of trees, each directory before its contents.
 
-    The directories on the way to the current one stay open; on a long way, only the root and the innermost ones. The
-    others are opened again by name on the way back.
+    The directories from the root to the current one stay open; on a deep path, only the root and the innermost ones.
+    The others are opened again by name when the walk returns to them.
     """
 
     def __init__(self, settings: CreateSettings, own: list[tuple[int, int]], frames: Frames) -> None:
@@ -148,7 +148,7 @@ class Walker:
         Yield a Member for each file and directory at or below `paths`, or a Problem if it cannot be archived.
 
         `paths` are relative to the directory `base`. If C reads files, also yields RunOfFiles objects: the consumer may
-        read any number of files from the beginning of a run, and the walk continues with the first that was not read.
+        read any number of files from the beginning of a run, and the walk continues with the first file not read.
         """
         self._open.append(opened(base, DIRECTORY_FLAGS & ~system.O_NOFOLLOW))
         for path in paths:
@@ -282,7 +282,7 @@ class Walker:
         return os.path.join(*(folder.base for folder in self._way), *base)
 
     def linked(self, member: Member) -> Member:
-        """Return a member with several names, as a hard link if its file is archived under another one of them."""
+        """Return a member whose file has several names; as a hard link if the file is archived under another name."""
         entry, status = member.entry, member.status
         first = self._links.get(_identity(status)) if entry.type != DIRECTORY else None
         if first is None or first == entry.name:

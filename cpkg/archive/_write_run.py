@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Let C write runs of ordinary files into their directories.
+Let C write runs: consecutive ordinary files of one directory.
 
-Python decides once for each kind of header (mode, owner and form), and C repeats that decision for files with such
-headers. Everything else ends the run.
+Python decides once for each kind of header (mode, owner and form), and C applies this decision to all files with such
+headers. Any other entry ends the run.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Run:
         return bytes(self._chunk[at : at + self._run.path_size])
 
     def keep(self, indexes: list[int]) -> None:
-        """Drop all files but those with these indexes, which must be in ascending order."""
+        """Drop all files except those with these indexes, which must be in ascending order."""
         files = self._run.files
         for place, index in enumerate(indexes):
             files[place] = files[index]
@@ -119,7 +119,7 @@ class Run:
 
 
 class RunFinder:
-    """Finds runs in the content of an archive, and learns which files are ordinary."""
+    """Finds runs in the content of an archive, and teaches C which headers belong to ordinary files."""
 
     def __init__(self, tree: Tree, settings: ExtractSettings) -> None:
         self._tree = tree
