@@ -349,7 +349,7 @@ def to_dataframe(
 
 
 def _sample(splits: list[records.Split], options: dict[str, Any]) -> list[Any]:
-    """Return the first _SAMPLE records of the splits; raise ValueError if their frames have a record that is no map."""
+    """Return the first _SAMPLE records of the splits; raise ValueError if a record in their frames is not a map."""
     from cpkg.dask import columns as _columns
 
     rows: list[Any] = []

@@ -5,7 +5,7 @@ Write and read the extension type of arrays: numpy's and the standard library's 
 The data of the extension value are, one after the other:
 
 - one byte: ARRAY_OF_NUMPY or ARRAY_OF_PYTHON, the class of the array;
-- the dtype: a MessagePack fixstr in numpy's notation, for example "<f8"; item_size() returns None for others;
+- the dtype: a MessagePack fixstr in numpy's notation, for example "<f8"; item_size() returns None for other dtypes;
 - the shape: a MessagePack array of unsigned integers, which is empty for an array without dimensions;
 - as few zero bytes as possible, so that the position of the items in the data, divided by ITEMS_ALIGNED, leaves the
   remainder ITEMS_AFTER;

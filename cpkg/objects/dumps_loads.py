@@ -206,8 +206,8 @@ def dumps(
 
     Beyond MessagePack's own types, `dumps` packs datetime, date, time, timedelta, UUID, Decimal, array.array of
     numbers, and numpy arrays of numbers, bools and times, and `loads` returns them with their types. A datetime with a
-    time zone returns in UTC. Instances of dataclasses and attrs classes become maps, Enum members become their values,
-    tuples and sets become arrays, and numpy's bools, ints and floats become bools and numbers.
+    time zone is returned in UTC. Instances of dataclasses and attrs classes become maps, Enum members become their
+    values, tuples and sets become arrays, and numpy's bools, ints and floats become bools and numbers.
 
     Raises TypeError for an object that cannot be packed, OverflowError for an integer of more than 64 bits or a
     datetime outside the years 1 to 9999 in UTC, ValueError for an object that is too deep or too large and for text
@@ -304,7 +304,7 @@ def loads(
     message. A Decoder has its own options: only `max_output_size` may be given with it.
 
     Raises CodecError (a TruncatedError, FormatError, ExtraData, StackError, LimitError, ZstdError or ZstdLimitError)
-    for data that is damaged or exceeds a limit, and ValidationError, also a CodecError, for data of another type.
+    for data that is damaged or exceeds a limit, and ValidationError, also a CodecError, for an object not of `type`.
     The error's `offset` (None if unknown) counts in the compressed data for a ZstdError, and in the message for all
     others. Raises TypeError, ValueError or OverflowError for a wrong argument. Exceptions of hooks pass unchanged.
     """
@@ -420,7 +420,7 @@ def check_memory(codecs: Codecs, message: Bytes, max_memory: int, max_depth: int
     Raise LimitError if the objects of a message take more than about `max_memory` bytes.
 
     `heaviest` is the most bytes of memory that one byte of a message takes. Returns how many of the `max_memory` bytes
-    are left, or -1 if they were not counted: there is no limit, or even the heaviest message of this size is below it.
+    are left, or -1 if they were not counted: there is no limit, or no message of this size can exceed it.
     """
     if max_memory < 0 or len(message) * heaviest <= max_memory:  # with the default limit, unless compressed or typed
         return -1

@@ -18,7 +18,7 @@ _FRAME_SIZE_MAX: Final = fmt.CONTENT_MAX // 2
 _MOST: Final = 4
 """The default maximum number of threads; more find no work, because packing and unpacking take turns."""
 AHEAD: Final = 2
-"""The maximum number of calls in advance per thread, running or with waiting results, to limit memory."""
+"""The maximum number of calls per thread that run, or whose results wait for the caller; this limits memory."""
 
 
 def has_threads_of_c() -> bool:
@@ -79,7 +79,7 @@ class WriterSettings:
         """Use `found`, the dictionary of the file `name`; raises ValueError if another one was given."""
         if self.dictionary is not None and self.dictionary.dict_content != found.dict_content:
             raise ValueError(
-                f"{name}: already has another dictionary, which cannot be replaced: leave out "
-                "dictionary= to use it, or write a new file"
+                f"{name}: the file already has another dictionary, which cannot be replaced: leave out dictionary= "
+                "to use the dictionary of the file, or write a new file"
             )
         self.dictionary = found

@@ -12,7 +12,7 @@ from cpkg.records.errors import LockedError, RecordsError
 from cpkg.records.positions import FileSource, FileTarget, PathSource, PathTarget, Source, Target, UrlSource
 
 _TAIL_SIZE: Final = 1 << 16
-"""How many bytes at the end of a file are read first: most indexes are smaller, and a request for a URL costs more."""
+"""How many bytes at the end of a file are read first: most indexes are smaller, and a second request costs more."""
 WINDOW: Final = 4 << 20
 """The bytes to read at once from a source that is read from front to back."""
 

@@ -62,8 +62,8 @@ def splits(place: Place, count: int | None = None, *, size: int | None = None) -
     Returns at most `count` splits, or splits of about `size` bytes of the file; frames are not divided. `place` is a
     path or a URL for fsspec. Only the file header and the index are read if the file has a valid index; otherwise all
     headers are read, which means reading a remote file once. Raises RecordsError if the file is not a record file,
-    OSError if it cannot be read, TypeError unless exactly one of `count` and `size` is given, ValueError if it is
-    below 1 or if `place` is a file object or descriptor.
+    OSError if it cannot be read, TypeError unless exactly one of `count` and `size` is given, ValueError if that
+    argument is below 1 or if `place` is a file object or descriptor.
     """
     if (count is None) == (size is None):
         raise TypeError("pass either count or size")
