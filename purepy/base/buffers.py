@@ -25,12 +25,12 @@ def memory_of(data: Buffer) -> memoryview:
 
 
 def not_contiguous(data: Buffer, instead: str = "bytes(data)") -> BufferError:
-    """Return the error for a buffer that is not C-contiguous; `instead` is what to pass instead of it."""
+    """Return the error for a buffer that is not C-contiguous; its text advises to pass the expression `instead`."""
     return BufferError(f"expected a C-contiguous buffer, found a strided {type(data).__name__}: pass {instead}")
 
 
 def check_writable(view: memoryview, buffer: Buffer) -> None:
-    """Raise TypeError if a view of `buffer`, to which output is written, is read-only, BufferError if it has gaps."""
+    """Check the view of a buffer for output: raise TypeError if it is read-only, BufferError if not C-contiguous."""
     if view.readonly:
         raise TypeError(f"a writable bytes-like object is required, not {type(buffer).__name__!r}")
     if not view.c_contiguous:

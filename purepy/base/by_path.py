@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Replacements for functions of `os` where those take no `dir_fd`: they use the path of a directory's descriptor.
+Replacements for functions of `os` on systems where these functions take no `dir_fd`.
 
-On Windows, a directory is opened without FILE_SHARE_DELETE. Other processes cannot rename or remove the directory or
+For a directory's descriptor they use the path with which the directory was opened. On Windows, a directory is opened
+without FILE_SHARE_DELETE. Other processes cannot rename or remove the directory or
 its parents, so its path stays valid while the descriptor is open. Only `open` creates such descriptors; os.close closes
 them.
 """
@@ -22,14 +23,14 @@ if TYPE_CHECKING:
     Name = Union[str, bytes]
 
 IS_WINDOWS = os.name == "nt"
-# On Windows these bits are our own and never reach the system.
+# Windows has no such flags. There these values are our own, and no call passes them to the system.
 O_DIRECTORY = getattr(os, "O_DIRECTORY", 1 << 28)
 O_NOFOLLOW = getattr(os, "O_NOFOLLOW", 1 << 29)
 
 _LIST, _SHARE_READ_WRITE, _EXISTING = 1, 3, 3  # FILE_LIST_DIRECTORY, without FILE_SHARE_DELETE
 _BACKUP_SEMANTICS, _OPEN_REPARSE_POINT, _NAME_SURROGATE = 0x02000000, 0x00200000, 0x20000000
 _LONG = 240
-"""Paths longer than about this need a prefix that lifts Windows' limit."""
+"""Paths with more characters than this get a prefix that lifts Windows' limit."""
 _NONE = -1
 """Neither a descriptor nor a handle."""
 _TICKS_1970 = 116_444_736_000_000_000
@@ -52,7 +53,7 @@ def _at(name: Name, directory: int | None) -> str:
 
 
 def open(path: Name, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
-    """Open a file, or with O_DIRECTORY a directory that can be a `dir_fd` here, and return its descriptor."""
+    """Open a file, or with O_DIRECTORY a directory; return the descriptor, which for a directory can be a `dir_fd`."""
     full = _at(path, dir_fd)
     if flags & O_DIRECTORY:
         return _open_directory(full, flags)
@@ -147,7 +148,7 @@ def unlink(name: Name, *, dir_fd: int) -> None:
 
 
 def rename(name: Name, new_name: Name, *, src_dir_fd: int, dst_dir_fd: int) -> None:
-    """Rename a file, replacing an old file even if it is read-only; raises IsADirectoryError if that is a directory."""
+    """Rename a file and replace an old file, even a read-only one; raises IsADirectoryError for an old directory."""
     path, new = _at(name, src_dir_fd), _at(new_name, dst_dir_fd)
     try:
         os.replace(path, new)
@@ -215,10 +216,10 @@ def _absent(what: str) -> OSError:
 
 def utime(name: Name | int, *, ns: tuple[int, int], dir_fd: int | None = None, follow_symlinks: bool = True) -> None:
     """
-    Set the times `ns`, of access and of modification, of an open file, an open directory or a name.
+    Set the times of access and of modification, `ns`, of an open file, an open directory or a name.
 
-    On Windows, a name keeps its times, because os.utime would follow a symbolic link, and both times of an open file
-    become that of modification.
+    On Windows, a file or link given by name keeps its times, because os.utime would follow a symbolic link. An open
+    file gets the time of modification as its time of access as well.
     """
     if isinstance(name, int):
         if name in _paths:

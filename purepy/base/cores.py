@@ -34,7 +34,7 @@ def quota_cores(membership: str = "/proc/self/cgroup", root: str = "/sys/fs/cgro
 
     `membership` is the file that names the groups, `root` the folder where they are mounted. A group's limit applies
     to all groups below it, so the smallest limit on the path to the root counts. In a container, `root` may be the
-    group itself.
+    process's own group.
     """
     lines: list[str] = []
     with Suppressed(OSError), open(membership, encoding="utf-8", errors="surrogateescape") as file:

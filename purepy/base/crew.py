@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Ordered work in threads: the only mechanism here for working ahead or in parallel in Python.
+Threads that run jobs in order: the only mechanism with which our Python code works ahead or in parallel.
 
 A Crew runs jobs in the order in which they are given, and passes on their output in that order. The following holds
 when an exception arrives at any point, including inside `take` and `stop`:
 
-- A job owns what it works on: it holds references to its memory, and its own duplicate of a descriptor. When the
-  waiting caller is interrupted, the job still has all of it.
-- Stopping is a flag. A job checks the flag (`Crew.check`) before each write and each long step. `stop` waits for the
-  running jobs. If that wait is interrupted as well, the jobs end on their own and their output is dropped.
-- No lock is held while a caller's code runs. There is no finalizer, because an exception cannot leave one: instead,
-  threads check once a second whether their Crew still exists.
+- A job owns what it works on: it holds references to its memory, and its own duplicate of a descriptor. So the job can
+  still use them if the waiting caller is interrupted.
+- `stop` sets a flag. A job checks the flag (`Shared.check`) before each write and each long step. Then `stop` waits for
+  the running jobs. If this wait is interrupted as well, the jobs end on their own and their output is dropped.
+- No lock is held while a caller's code runs. A Crew has no finalizer, because Python drops an exception that is raised
+  in a finalizer. Instead, threads check once a second whether their Crew still exists.
 - A forked child has no threads: there the calls raise RuntimeError, and `stop` returns without waiting.
 
 Threads are started by `_thread` and wait on its locks, because both are C code in every interpreter. The wrappers in
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     _Result = TypeVar("_Result")
 
 Work: TypeAlias = "Callable[[int, Callable[[], None]], None]"
-"""The work of `run_all` on one number; the function that it receives raises Stopped once the work is not needed."""
+"""A function that `run_all` calls with a number and a function `check`, which raises Stopped once it is not needed."""
 
 _STOPPED = "the threads of this object were stopped, and output is missing: close the object before you drop it"
 LOOK_AGAIN = 1.0
@@ -52,10 +52,10 @@ class Stopped(Exception):
 
 class Bell:
     """
-    Wakes one waiting thread. If no thread waits, one ring is kept; further rings are dropped.
+    Wakes one waiting thread. If no thread waits, one ring is kept for the next wait; further rings are dropped.
 
-    A bell is a hint, not a state: a thread checks the state before it waits, and again after each ring. So nothing is
-    missed if an interrupted wait has consumed a ring.
+    A ring only means that something may have changed: a thread checks whether it has to wait before each wait and after
+    each ring. So nothing is missed if an interrupted wait has consumed a ring.
     """
 
     __slots__ = ("_lock",)
@@ -103,7 +103,7 @@ class Job:
         raise NotImplementedError
 
     def put(self, piece: Sized) -> None:
-        """Add a piece of output that has a length; wait while there is no room. Raises Stopped if unneeded by now."""
+        """Add a piece of output, an object with a length; wait while `output` is full. Raises Stopped if not needed."""
         crew = self.crew
         while self._put - self._taken >= self.output_max and crew.has_threads:
             crew.check()
@@ -118,7 +118,7 @@ class Job:
         self.room.ring()
 
     def taken(self, size: int) -> None:
-        """Count `size` bytes as taken, which makes room for `put`."""
+        """Count `size` bytes of output as taken, and wake the job if it waits in `put`."""
         self._taken += size
         self.room.ring()
 
@@ -158,7 +158,7 @@ class Shared:
         self._is_stopped = False
         self.lock = Lock()
         self.bell = Bell()
-        """Rung for each change that the caller may be waiting for."""
+        """Jobs ring it for each change that the caller may be waiting for."""
         self.waiting: deque[Job] = deque()
         self.work = Bell()
         self.alive: dict[int, Lock] = {}  # for each thread, a lock that it holds until it ends
@@ -288,7 +288,7 @@ class Crew:
                 shared.started += 1
 
     def give(self, job: Job) -> None:
-        """Start a job as `start` does; `take` returns its output after that of the jobs given before it."""
+        """Start a job as `start` does; `take` returns its output after the output of the jobs given earlier."""
         self.start(job)
         self._given.append(job)  # last, so that `take` never waits for a job that did not start
 
@@ -300,10 +300,10 @@ class Crew:
 
     def start(self, job: Job) -> None:
         """
-        Start a job in a thread, or run it here if there are none; `take` does not return its output.
+        Start a job in a thread, or run it in this call if there are no threads; `take` does not return its output.
 
-        If the job runs here, an exception from a signal handler is raised at once, because the result may never be
-        requested. An error of the job itself is raised with the result.
+        If the job runs in this call, an exception from a signal handler is raised at once, because the result may never
+        be requested. An error of the job itself is raised when its result is requested.
         """
         self._check_process()
         shared = job.crew = self._shared
@@ -319,11 +319,12 @@ class Crew:
 
     def take(self, is_wanted: Callable[[], bool]) -> Any:
         """
-        Return the next piece of output, in order; None after the last, or instead of waiting if `is_wanted()` is false.
+        Return the next piece of output, in order; None after the last piece.
 
-        `is_wanted` is called again after each change. Raises the error that ended a job, after the job's earlier
-        output, and RuntimeError if the jobs were stopped. After any other exception, as from a signal handler, a piece
-        may be missing, so an object that is used again must report that it is broken.
+        Also returns None instead of waiting if `is_wanted()` is false; it is called again after each change. Raises the
+        error that ended a job, after the job's earlier output, and RuntimeError if the jobs were stopped. After any
+        other exception, for example from a signal handler, a piece may be missing: the object that uses the Crew must
+        then refuse further calls.
         """
         self._check_process()
         while self._given:
@@ -416,7 +417,7 @@ class _Share(Job):
             except Exception as exc:
                 self._failures[number] = exc
                 return
-            except BaseException:  # not stored: a second such error would leave it in a cycle with memory of C
+            except BaseException:  # not stored: if a second one followed, a cycle with memory of C would remain
                 self._failures[number] = None
                 raise
 
@@ -433,7 +434,7 @@ def run_all(threads: int, count: int, work: Work) -> None:
 
     Returns when all calls have ended. If calls raise errors, no further call starts, and the error of the lowest number
     is raised here; a long call should call `check()`, which then ends it. If `run_all` is interrupted twice, calls may
-    still run after it has ended: they hold what they need, and call `check` before they write.
+    still run after it has ended. So `work` must hold references to all that it uses, and call `check` before it writes.
     """
     numbers = deque(range(count))
     failures: dict[int, BaseException | None] = {}

@@ -24,17 +24,17 @@ _PLAIN_FILES = frozenset((*_FILES, io.BytesIO))
 
 
 def is_plain_file(file: object) -> bool:
-    """Return whether a file is one of the io module's own, which do not keep the buffers that they are given."""
+    """Return whether a file has a type of the io module whose methods keep no reference to the buffers passed."""
     return type(file) in _PLAIN_FILES
 
 
 def place_of(file: BinaryIO, *, is_written: bool) -> tuple[int, int] | None:
     """
-    Flush a file, and return its descriptor and its position there; None if it cannot be used by its descriptor.
+    Flush a file and return its descriptor and position; None if it cannot be accessed through the descriptor.
 
-    It must be one of the io module's own files over a regular file, on a system that reads and writes at positions. To
-    be written (`is_written`), it must not extend beyond the position, so that what was written can be removed again,
-    and its descriptor must not append.
+    The object must have a type of the io module and access a regular file, and the system must have pread and pwrite.
+    If `is_written`, the file must not extend beyond the position, so that it can be truncated after a failure, and the
+    descriptor must not append.
     """
     if not IS_POSSIBLE or type(file) not in _FILES:
         return None
@@ -60,7 +60,7 @@ class _Closed:
         """
         Whether this object no longer holds the descriptor.
 
-        It was closed, even with an error, or belongs to the file that `file` returned.
+        The descriptor was closed, even if closing it failed, or it belongs to the file that `file` returned.
         """
         return not self._numbers
 

@@ -4,8 +4,8 @@ The one exception tree, shared by every backend of both codecs.
 
 An exception's type never depends on the backend that raised it: the native codecs raise these classes as well. The
 MessagePack part keeps the names and bases of `msgpack.exceptions`, the Zstandard part those of `compression.zstd`.
-Separate types for truncation and limits are subclasses of those, so code written for the originals catches the same
-errors as before. The public module of the classes is `cpkg.errors`.
+Separate types for truncation and limits are subclasses of these classes, so code written for the original modules
+catches the same errors as before. The public module of the classes is `cpkg.errors`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 class CodecError(Exception):
     """
-    Base of the codecs' own errors, not of the UnicodeDecodeError, ValueError, TypeError and OverflowError they raise.
+    Base of the codecs' own errors. (They also raise UnicodeDecodeError, ValueError, TypeError and OverflowError.)
 
     `offset` is the position in bytes at which the input is wrong, counted from the start of the message, frame
     or stream. It is None while encoding, and if no single position is wrong.
@@ -61,7 +61,11 @@ class FormatError(ValueError, UnpackException):
 
 
 class StackError(ValueError, UnpackException):
-    """Containers nest too deep: beyond `max_depth`, 32 in a map key, or the stack (replaces `msgpack.StackError`)."""
+    """
+    Containers are nested too deep (replaces `msgpack.StackError`).
+
+    They are nested deeper than `max_depth`, than 32 levels in a map key, or than the stack allows.
+    """
 
 
 def too_deep(max_depth: int) -> StackError:
@@ -125,7 +129,7 @@ class ZstdLimitError(ZstdError, LimitError):
 
 class SeekableFormatError(ZstdError):
     """
-    A file has no seek table where one is needed, its table is damaged or does not match, or a table cannot hold frames.
+    A file lacks the seek table that a call needs, its table is damaged or does not match, or frames do not fit a table.
 
     `has_table` is False if the file has no table, or is truncated. Replaces `pyzstd.SeekableFormatError`.
     """
@@ -175,7 +179,7 @@ def is_from_handler(exc: BaseException | None) -> bool:
 
 
 def is_refusal(exc: BaseException) -> bool:
-    """Return whether `exc` is an OSError of the file, not of a signal handler: then the call has done nothing."""
+    """Return whether `exc` is an OSError of the file, not of a signal handler: the call that raised it did nothing."""
     return isinstance(exc, OSError) and not is_from_handler(exc)
 
 

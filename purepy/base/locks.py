@@ -46,9 +46,10 @@ else:
 
 def process_lock(locks: dict[int, RLock]) -> RLock:
     """
-    Return this process's own lock in `locks`: after a fork, a thread that the child lacks may hold the parent's.
+    Return this process's lock in `locks`, which maps numbers of processes to locks.
 
-    The lock is an RLock, because a finalizer may take it again inside the block.
+    After a fork, the child needs its own lock: a thread that exists only in the parent may have held the parent's. The
+    lock is an RLock, because a finalizer may take it again inside the block.
     """
     return locks.setdefault(getpid(), RLock())
 

@@ -36,7 +36,7 @@ def ends(unpacked: object, extra: bytes) -> bytes:
 
     Returns b"" if `unpacked` is not an object of one byte with which other formats begin.
     """
-    kept = extra[:300] + extra[-300:]  # suffice, without a copy of what may be much
+    kept = extra[:300] + extra[-300:]  # enough to recognize a format; all of `extra` may be large
     if type(unpacked) is int and -0x20 <= unpacked < 0x80:
         return bytes([unpacked & 0xFF]) + kept
     return b"\x80" + kept if unpacked == {} and type(unpacked) is dict else b""

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
         def close(self) -> None: ...
 
 
-_MOST_LINKS: Final = 40  # as Linux
+_MOST_LINKS: Final = 40  # the limit of Linux
 _LONGEST_NAME: Final = 200
 """At most this many bytes of a file's name are in its temporary name; file systems allow 255 bytes in total."""
-# These attributes describe the replaced content: its capabilities as a program, and its hashes.
+# A new file does not get these attributes: they describe the old content (a program's capabilities, and hashes).
 _OF_CONTENT: Final = ("security.capability", "security.ima", "security.evm")
 
 
@@ -50,8 +50,8 @@ class NewFile(_Ended):
     A local file that is written under a temporary name in the same directory until `appear` gives it its final name.
 
     `file` is open for writing. If the object is dropped before `appear`, the file is removed. A process that is killed
-    leaves the temporary file, whose name contains the start of the final name and the process's number. `mode` has the
-    meaning that `os.open` gives it; `shown` is the name in errors of the creation.
+    leaves the temporary file, whose name contains the start of the final name and the process's number. `mode` is the
+    mode for `os.open`. An error of creating the file names the path `shown`.
     """
 
     def __init__(self, path: str, *, shown: str, mode: int = 0o666, buffering: int = -1) -> None:
@@ -141,7 +141,7 @@ def replacing(path: Name, *, overwrite: bool = True, held: Iterable[Open] = ()) 
     if old is not None and not os.access(path, os.W_OK):
         # rename needs no permission for the file that it replaces; open() does, and read-only files must stay
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), shown)
-    # The replacement of a file that others may not read is unreadable for them from its first byte on.
+    # Other users who may not read the old file must not be able to read the new file at any time.
     new = NewFile(found, shown=shown, mode=0o666 if old is None else 0o600)
     try:
         yield new.file
@@ -185,7 +185,7 @@ def _holds_descriptors(directory: str) -> bool:
 
 
 def _is_replaceable(path: str, old: os.stat_result | None) -> bool:
-    """Return whether a path names the regular file with the status `old`, or, if that is None, can name a new file."""
+    """Return whether a path names the regular file with the status `old`; for None, whether it can name a new file."""
     if old is None:
         return os.path.basename(path) not in ("", os.curdir, os.pardir)
     with Suppressed(OSError):

@@ -3,8 +3,8 @@
 Functions that exist only on PyPy, or are faster there in another form, and replacements for other interpreters.
 
 The loops of the pure codecs never ask which interpreter runs them; they import the differences from here. `JIT` is true
-if a tracing JIT compiles the loops. A codec with two forms of a hot loop chooses by it: plain integer arithmetic for a
-JIT, or few and large library calls for an interpreter that pays for each bytecode.
+if a tracing JIT compiles the loops. A codec with two forms of a hot loop uses `JIT` to choose: plain integer arithmetic
+for a JIT, or few and large library calls for an interpreter that pays for each bytecode.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ JIT = sys.implementation.name == "pypy"
 """
 True if a tracing JIT compiles the loops.
 
-PyPy compiles a loop for the first path that it sees through it. Other paths join at the loop's head and must leave the
-variables there in the same state as the first path: the same variables hold unboxed integers, with an equally wide
-range, and variables that were different objects stay different. Otherwise PyPy boxes every variable and unboxes it
-again at another entry, which costs as much as the round itself. Hot loops with several paths therefore add 0 to
-integers that not all paths assign, and reset variables to 0 that no later round reads.
+PyPy compiles a loop for the first path through the loop that it sees. Other paths join at the loop's head and must
+leave the variables there in the same state as the first path: the same variables hold unboxed integers, with an equally
+wide range, and variables that were different objects stay different. Otherwise PyPy boxes every variable and unboxes it
+again at another entry, which costs as much as one round of the loop. Hot loops with several paths therefore add 0 to
+integers that not all paths assign, and reset to 0 the variables that no later round reads.
 """
 
 
@@ -208,7 +208,7 @@ if JIT and not TYPE_CHECKING:
         return builder.build()
 
     def utf8(text):
-        # PyPy stores text as UTF-8, surrogates included; only text with a byte ED, which starts them, is checked again
+        # PyPy stores text as UTF-8, surrogates included. The first byte of a surrogate is ED: only such text is checked
         packed = content(text)
         if len(packed) != len(text) and b"\xed" in packed:
             return text.encode()
@@ -220,7 +220,7 @@ else:
         return []
 
     def list_kind(items: list[object]) -> str:
-        """Return the name of a list's storage on PyPy, "IntegerListStrategy" for unboxed ints; here a constant."""
+        """Return the name of a list's storage on PyPy, "IntegerListStrategy" for unboxed ints; elsewhere a constant."""
         return "ObjectListStrategy"
 
     def content(text: str) -> bytes:

@@ -2,9 +2,9 @@
 """
 The differences between systems: Linux and similar systems, macOS, Windows, and the browser.
 
-A function on files and directories is that of `os` or, if directories are found by path, that of
-`purepy.base.by_path`, without extra cost; if it is missing there, a function that raises OSError. On Windows, `pread`,
-`pwrite` and `lock` call the system themselves.
+The functions for files and directories are the functions of `os` themselves or, on systems that find directories by
+their paths, those of `purepy.base.by_path`. A function that the module lacks is replaced by a function that raises
+OSError. On Windows, `pread`, `pwrite` and `lock` call the system directly.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _found(name: str) -> Named:
     """
     Return the function `name` of `os` or, if directories are found by path, of `purepy.base.by_path`.
 
-    If it is missing there, returns a function that raises OSError.
+    If the module lacks the function, returns a function that raises OSError.
     """
     found = getattr(_calls, name, None)
     if found is not None:
@@ -64,7 +64,7 @@ def is_root() -> bool:
 
 # files at positions
 
-if IS_WINDOWS:  # which reads at a position in one call, so that threads do not disturb each other
+if IS_WINDOWS:  # ReadFile and WriteFile take a position, so that threads do not disturb each other
     _EOF, _PIECE = 38, 1 << 30
     # OVERLAPPED consists of four numbers: two for the system, the offset, an event
 
@@ -104,7 +104,7 @@ def appends(descriptor: int) -> bool:
 # locks
 
 _LAST_BYTE = (1 << 63) - 2
-"""The byte that is locked on Windows: it is beyond the end of every file, as locked bytes cannot be read by others."""
+"""The byte that is locked on Windows. It is beyond every file's end, because other processes cannot read it."""
 _EXCLUSIVE_AT_ONCE = 3
 _IS_LOCKED = (32, 33)
 

@@ -36,7 +36,7 @@ class OptionValues(tuple[Any, ...]):
     def _asdict(self) -> dict[str, Any]: ...
 
 class CompressionStream(Protocol):
-    """A compressor of any backend, initially between frames."""
+    """A compressor of any backend, which has not begun a frame when it is created."""
 
     @property
     def last_mode(self) -> int: ...
@@ -75,7 +75,7 @@ class Decompressor(Protocol):
     def decompress(self, data: Buffer, max_length: int = ..., /) -> bytes: ...
 
 class DecompressionStream(Decompressor, Protocol):
-    """A decompressor of any backend, initially between frames, with the attributes that only the drop-in uses."""
+    """A decompressor of any backend, not yet inside a frame, with the attributes that only the drop-in uses."""
     @property
     def unused_data(self) -> bytes: ...
     @property

@@ -2,10 +2,11 @@
 """
 Writing to callers' files: one rule for the result of write(), and the writing of text.
 
-A number is how many bytes were taken; another call then writes the rest. None from a raw file (io.RawIOBase) means
-that it would block and took nothing. None from any other object, many of which return nothing, means that all bytes
-were taken, and so does a result that is not a number. The `characters_written` of a BlockingIOError counts the bytes
-taken before the error. A write() that takes nothing ends in an error, because a loop would never end.
+If write() returns a number, it has taken so many bytes, and another call writes the rest. None from a raw file
+(io.RawIOBase) means that the file would block and has taken nothing. Any other None, and any other result that is not a
+number, means that all bytes were taken, because many write() methods return nothing. The `characters_written` of a
+BlockingIOError counts the bytes taken before the error. If write() takes no bytes, an error is raised, because a loop
+of such calls would never end.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def write_some(file: Writable, data: Bytes) -> int:
 
 
 def _written_before(error: BlockingIOError) -> int:
-    """Return how many bytes were written before an error; 0 if the error does not tell."""
+    """Return how many bytes were written before an error; 0 if the error has no such number."""
     found: int = getattr(error, "characters_written", 0)  # the attribute is missing unless it was set
     return found
 
@@ -96,9 +97,10 @@ def write_rest(file: Writable, data: Bytes, returned: object) -> None:
 
 class MarkedText(io.TextIOWrapper):
     """
-    A text file that writes the bytes `mark`, a byte order mark that is set after creation, before the first text.
+    A text file that writes a byte order mark before the first text.
 
-    CPython's io.TextIOWrapper omits the mark of UTF-16 and UTF-32 if the file cannot seek.
+    The caller sets `mark`, the bytes of the mark, after creation. CPython's io.TextIOWrapper omits the mark of UTF-16
+    and UTF-32 if the file cannot seek.
     """
 
     mark = b""
@@ -119,6 +121,6 @@ def missing_mark(encoding: str | None) -> bytes:
 
 
 def check_text_arguments(encoding: str | None, errors: str | None, newline: str | None) -> None:
-    """Raise what io.TextIOWrapper raises for wrong arguments: call this before a file is opened and so truncated."""
-    # utf-8 without an encoding: the interpreter may be asked to warn about a missing one, and would do so twice
+    """Raise the error of io.TextIOWrapper for wrong arguments: call this before opening a file, which truncates it."""
+    # without an encoding, pass utf-8: under -X warn_default_encoding Python would warn here, and again for the file
     io.TextIOWrapper(io.BytesIO(), "utf-8" if encoding is None else encoding, errors, newline)
