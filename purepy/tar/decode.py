@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read headers of V7, ustar, pax, GNU tar and star. A block has 512 bytes; errors are ArchiveError."""
+"""Read headers of V7, ustar, pax, GNU tar and star. A block has 512 bytes; all errors raised are ArchiveError."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ SIZE_MAX: Final = (1 << 63) - 1
 NUMBER_MAX: Final = (1 << 32) - 1
 """The largest user, group and device number."""
 SECONDS_MAX: Final = 1 << 55
-"""The limit for times, in seconds before or after 1970: no file system stores such times, and 64 bits are enough."""
+"""The limit for times, in seconds before or after 1970: no file system stores times beyond it."""
 
 Shared = tuple[bool, bool, int, int, int, str, str]
-"""Is the header ustar? Is it GNU tar? Then mode, user and group number, user and group name."""
+"""Whether the header is ustar, whether it is GNU tar's, its mode, user number, group number, user name, group name."""
 _ASCII: Final = bytes(range(128))
 _ATTRIBUTES: Final = {key.decode("ascii"): name for name, key in ACL_KEYS.items()}
 _OWNER_KEYS: Final = frozenset(("uid", "gid", "uname", "gname"))
@@ -40,7 +40,7 @@ READ_KEYS: Final = tuple(_NAMES_READ.split())
 def text(data: bytes) -> str:
     """Decode the bytes of a name as UTF-8; other bytes become surrogates, which `encoded` turns into bytes again."""
     try:
-        return data.decode()  # as in `encoded`
+        return data.decode()  # fast on PyPy, as in `encoded`
     except UnicodeDecodeError:
         return data.decode("utf-8", "surrogateescape")
 
@@ -91,7 +91,7 @@ def number(field: bytes) -> int:
 
 
 def within(value: int, low: int, high: int, what: str) -> int:
-    """Return `value` if it is from `low` to `high`; otherwise raises ArchiveError, whose text calls it `what`."""
+    """Return `value` if it is from `low` to `high`; otherwise raise ArchiveError, whose text calls the value `what`."""
     if not low <= value <= high:
         raise ArchiveError(f"a header has an impossible {what}: {value}")
     return value
@@ -101,8 +101,9 @@ def decode(block: bytes, pax: dict[str, bytes], long_name: bytes | None, long_li
     """
     Return the entry that a header describes, together with the pax headers and GNU long names before it.
 
-    The caller has checked the checksum. `size` is the size of the data that follows in the archive, 0 unless it is a
-    file; the map of a sparse file is read later. Raises ArchiveError for wrong fields.
+    The caller has checked the checksum. The entry's `size` is the size of the data that follows in the archive; it is 0
+    unless the entry is a file. `sparse.read_map` reads the map of a sparse file later. Raises ArchiveError for wrong
+    fields.
     """
     flag = block[156:157]
     is_ustar, is_gnu, mode, uid, gid, uname, gname = (
@@ -184,7 +185,7 @@ def _number_of(pax: dict[str, bytes], key: str, field: bytes) -> int:
 
 
 def decimal(digits: bytes, wrong: str) -> int:
-    """Return the number that decimal digits, at most 20 without leading zeros, give; else raise ArchiveError(wrong)."""
+    """Return decimal digits as a number; raises ArchiveError(wrong) for other bytes, or over 20 significant digits."""
     significant = digits.lstrip(b"0") or b"0"
     if not digits.isdigit() or len(significant) > 20:
         raise ArchiveError(wrong)

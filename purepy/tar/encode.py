@@ -3,7 +3,7 @@
 Write headers of entries: ustar (POSIX.1-1988), after a pax header (POSIX.1-2001) for fields that ustar cannot hold.
 
 Names are stored as their original bytes. The C loop of archives (ffi_build/archive/read_run.c) completes the result of
-`common_block` to ordinary headers; tests check that both write the same.
+`common_block` to ordinary headers. Tests check that C and Python write the same headers.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def encode(entry: Entry) -> bytes:
     """
     Return all blocks before the data of an entry: a pax header if needed, then the ustar header.
 
-    The data of a sparse file must begin with its map (`sparse_map`), which is not part of `stored_size`.
+    The caller must write the map of a sparse file (`sparse_map`) before its data; `stored_size` does not count the map.
 
     Raises ValueError for an entry that no header can describe.
     """
@@ -107,9 +107,9 @@ def encode(entry: Entry) -> bytes:
 
 def _encode_ordinary(entry: Entry) -> bytes:
     """
-    Return the blocks of an ordinary entry, with a pax header if its time has a fraction; b"" for others.
+    Return the blocks of an ordinary entry, with a pax header if its time has a fraction; b"" for other entries.
 
-    Others are links, devices, names beyond 100 bytes, and entries that need other pax fields.
+    Other entries are links, devices, names beyond 100 bytes, and entries that need other pax fields.
     """
     if entry.linkname or entry.xattrs or entry.sparse is not None or entry.device != (0, 0):
         return b""
@@ -143,9 +143,10 @@ def common_block(entry: Entry) -> bytes:
 
 def _shared_by(entry: Entry) -> tuple[bytes, bytes, int]:
     """
-    Return the parts that many headers share: the fields mode, uid and gid; those after the checksum; and a sum.
+    Return the parts that many headers share: the fields mode, uid and gid; the fields after the checksum; and a sum.
 
-    The sum is of the bytes after the checksum and of 8 spaces. Returns (b"", b"", 0) if a value does not fit.
+    The sum adds the bytes after the checksum and 8 spaces, which a header has instead of the checksum while its bytes
+    are added. Returns (b"", b"", 0) if a value does not fit.
     """
     key = entry.type, entry.mode, entry.uid, entry.gid, entry.uname, entry.gname
     found = _shared.get(key)

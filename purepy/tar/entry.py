@@ -49,9 +49,9 @@ class Entry:
     `mode` has the permission bits, `uid` and `gid` are the numbers of owner and group, `uname` and `gname` their names.
     `size` is the size of the content in bytes, holes included. `mtime_ns` is in nanoseconds since 1970. `device` is the
     (major, minor) number of a device. `xattrs` is None or maps names of extended attributes to bytes. `sparse` is None
-    or lists the (offset, size) pairs of a sparse file that hold data. `position` is where the entry starts in the
-    uncompressed archive, None if it was not read from one. `unreadable` is None or maps names of attributes and access
-    control lists that cannot be read here to the reason.
+    or lists the pieces of a sparse file that hold data, as (offset, size). `position` is where the entry starts in the
+    uncompressed archive, None if the entry was not read from an archive. `unreadable` is None, or maps the name of each
+    attribute or access control list that cannot be read here to the reason.
     """
 
     name: str

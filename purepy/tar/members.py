@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The list of members of an archive: which frames may contain a name, so that an entry is found without reading all.
+The list of members of an archive: it states which frames may contain a name, so that only these have to be read.
 
 The list is a skippable frame between the frames of content and the seek table. For each frame of content, in order, it
-stores whether the frame begins inside an entry, and a 16-bit number for each name in it and for each directory above
-such a name. Two names may have the same number; then a frame is read in vain. All integers are little-endian.
+stores whether the frame begins inside an entry, and a 16-bit number for each name in the frame and for each directory
+above such a name. If two names have the same number, a frame may be read in vain. All integers are little-endian.
 
     skippable frame's header (8)  |  b"cpkg.tar" (8)  |  number of frames (4)  |  a count per frame (4 each)
     numbers (2 each, sorted within a frame)  |  CRC-32 of everything after the header of the skippable frame (4)
@@ -95,7 +95,7 @@ class Members:
         return self._counts[index] >= _CONTINUED
 
     def to_bytes(self) -> bytes:
-        """Return the list as a skippable frame; b"" for more than SIZE_MAX bytes after the first 8 of the header."""
+        """Return the list as a skippable frame; b"" if more than SIZE_MAX bytes would follow the frame's first 8."""
         body = _little(self._counts) + _little(self._numbers)
         size = _HEADER.size - 8 + len(body) + 4
         if size > SIZE_MAX:

@@ -3,9 +3,9 @@
 Decide whether an entry is extracted, and with which name and attributes.
 
 The filters are the same as in tarfile (PEP 706), with these rules. A name with a component `..` is refused. With the
-filter `data`, the text of a symbolic link is normalized, so that `..` occurs only at its beginning, and must not lead
-outside, seen from the link's directory. The extraction never follows links on the way to an entry, so these rules hold
-for any combination of links.
+filter `data`, the text of a symbolic link is normalized, so that `..` occurs only at its beginning. Followed from the
+link's directory, the text must not lead outside the directory of the extraction. The extraction never follows links on
+the way to an entry, so these rules hold for any combination of links.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def target_mode(mode: int, kind: str, filter_name: str) -> int:
 
 
 def keeps_attribute(name: str, filter_name: str) -> bool:
-    """Return whether a filter keeps an extended attribute: `data` user.*, `tar` all but capabilities, else all."""
+    """Return whether a filter keeps an attribute: `data` keeps user.*, `tar` all but capabilities, the third all."""
     if filter_name == DATA:
         return name.startswith("user.")
     return filter_name == TRUSTED or name != "security.capability"

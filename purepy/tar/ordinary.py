@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Read the headers of ordinary entries, which most archives consist of, in one step.
+Read the headers of ordinary entries in one step. Most entries of most archives are ordinary.
 
 An entry is ordinary if it is a file or directory whose name and numbers are in a header of ustar or GNU tar. It may
 have a pax header that contains only its time. purepy/tar/reader.py handles all other headers, valid or not.
@@ -22,12 +22,12 @@ _KEY: Final = b" mtime="
 
 def ordinary(chunk: bytes, at: int, end: int) -> tuple[Entry, int] | None:
     """
-    Return the entry whose headers begin at `at` in a chunk, and where its data begins; None if it is not ordinary.
+    Return the entry whose headers begin at `at` in a chunk, and the position in the chunk at which its data begins.
 
     Also returns None if the headers continue beyond `end`. The chunk is bytes, or another buffer whose slices are
     bytes. The `position` of the entry is not set.
     """
-    blocks = chunk[at : min(at + 3 * BLOCK, end)]  # one slice of the chunk; slicing bytes is the cheapest
+    blocks = chunk[at : min(at + 3 * BLOCK, end)]  # the chunk may not be bytes, which are cheaper to slice
     begin = 0
     mtime = -1
     try:

@@ -27,7 +27,7 @@ Chunk = Union[bytes, bytearray, memoryview]
 HEADER_MAX: Final = 1 << 20
 """The largest pax header or long name that is accepted (1 MiB, as in Go's reader)."""
 _GLOBAL_MAX: Final = 64 << 10
-"""The largest size of the records for all entries, because each entry copies them."""
+"""The largest size of the pax records that apply to all entries: each entry copies them."""
 _FEW: Final = 64 << 10
 """Data of up to this size in bytes is copied, which is faster than a view."""
 _BATCH: Final = 64
@@ -38,10 +38,11 @@ _NO_MEMBERS: Final = {b"V": "volume label", b"M": "continued file of a multi-vol
 
 class Content:
     """
-    The uncompressed bytes of an archive, read from chunks; `position` counts all bytes before the next one.
+    The uncompressed bytes of an archive, read from chunks.
 
     `skip` is called with a number of bytes and may skip some of them before the next chunk is decompressed; it returns
-    how many it skipped. `position_after` returns where the last chunk ends; None means that no chunks are left out.
+    how many it skipped. If `chunks` leaves out parts of the content, `position_after` must return the position in the
+    content at which the last chunk ends.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class Content:
         return self._start + self._at
 
     def _more(self, *, is_within: bool = True) -> bool:
-        """Go to the next chunk; return whether there is one. If `is_within`, omitted content raises ArchiveError."""
+        """Go to the next chunk; return whether there is one. If `is_within` an entry, omitted bytes are an error."""
         start = self._start + self._at
         for chunk in self._chunks:
             size = len(chunk)
@@ -117,7 +118,7 @@ class Content:
         Offer the rest of the current chunk to a function; return whether it consumed any of it.
 
         `some` is called with the chunk, the begin and end of its unread bytes, and the position of the chunk in the
-        content. It returns where the remaining bytes begin.
+        content. It returns the index in the chunk of the first byte that it did not consume.
         """
         at, self._at = self._at, some(self._chunk, self._at, self._end, self._start)
         return self._at != at
@@ -219,7 +220,7 @@ class TarReader:
         """
         Return up to `most` of the next entries, with their data in pieces; an empty list at the end.
 
-        The data of the last entry must be read before the next call, which skips the rest of it.
+        The data of the last entry must be read before the next call, which skips what was not read.
         """
         found: list[tuple[Entry, Iterable[bytes | memoryview]]] = []
         self.finish()
@@ -317,7 +318,7 @@ class TarReader:
         self._size = self._padding = 0
 
     def data(self) -> Iterator[memoryview]:
-        """Yield the data of the last entry, of a sparse file the stored parts; raises ArchiveError if truncated."""
+        """Yield the data of the last entry (the stored pieces of a sparse file); raises ArchiveError if truncated."""
         for piece in self.content.pieces(self._size):
             self._size -= len(piece)  # before the piece is used, so that the rest is skipped even after an error
             yield piece

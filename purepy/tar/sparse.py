@@ -2,8 +2,8 @@
 """
 Read the maps of sparse files: the old GNU format, and GNU tar's formats 0.0, 0.1 and 1.0 in pax headers.
 
-A map is a list of (offset, size) of the pieces that hold data, in order. The functions take `read`, which returns
-exactly the requested number of bytes after the header.
+A map lists the pieces that hold data, in order, as (offset, size). The functions take `read`, which returns exactly the
+requested number of bytes after the header.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _unknown() -> ArchiveError:
 
 
 def _read_gnu(block: bytes, entry: Entry, read: Callable[[int], bytes]) -> None:
-    """Read a map in the old GNU format: 4 pieces in the header, others in blocks that its size field does not count."""
+    """Read a map in the old GNU format: 4 pieces in the header, more in blocks that the size field does not count."""
     pieces = _fields(block, 386, 4)
     more = block[482]
     while more not in (0, 0x30):

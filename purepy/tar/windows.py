@@ -47,8 +47,8 @@ class Spellings:
         """
         Record the path `parts` of an entry; raise UnsafeEntryError unless Windows can create exactly this path.
 
-        Also raises it for a path that differs only in case from a recorded one. The target of a hard link, and with the
-        filter `data` that of a symbolic link, must also be a path that Windows can create.
+        Also raises it for a path that differs only in case from a recorded path. The target of a hard link must also be
+        a path that Windows can create; with the filter `data`, so must the target of a symbolic link.
         """
         self._check_parts(entry, parts)
         if entry.type == HARDLINK:
