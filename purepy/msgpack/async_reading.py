@@ -55,7 +55,7 @@ class AsyncObjects:
         self._read = read
         self._size = size
         self._is_open = True
-        self._unsettled = False  # True from a read to the end of its feed
+        self._unsettled = False  # True from the begin of a read until its data has been fed
         self._lock = Lock()
 
     def __aiter__(self) -> AsyncObjects:
@@ -88,8 +88,8 @@ class AsyncObjects:
         """
         Return the reader's data. An error of the reader, or an exception thrown into the wait, loses no data.
 
-        This is an `await` that remembers the exception that was thrown in. Any other exception that is not an
-        Exception may come from a signal handler, after the reader had taken data and before it was returned.
+        This is an `await` that remembers the exception that was thrown in. Any other BaseException that is not an
+        Exception may come from a signal handler that ran after the reader took data and before it returned the data.
         """
         steps: Any = None  # a coroutine
         thrown: BaseException | None = None
@@ -121,7 +121,7 @@ class AsyncObjects:
     def _check_end(self) -> None:
         """Raise TruncatedError if the stream has ended within an object."""
         try:
-            self._stream.read_bytes(0)  # refused within an object
+            self._stream.read_bytes(0)  # raises ValueError within an object
         except ValueError:
             error = TruncatedError("Unpack failed: incomplete input")
             try:

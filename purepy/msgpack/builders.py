@@ -16,7 +16,7 @@ def too_long(limit: int) -> LimitError:
 
 
 class Metered:
-    """A builder that enforces the limits on a message. All builders of a message count in `total`, the first one."""
+    """A builder that enforces the limits on a message. `total`, the message's first builder, counts for all of them."""
 
     __slots__ = ("items", "max_bytes", "max_items", "size", "target", "total")
 
@@ -47,7 +47,7 @@ class Metered:
         """
         Count the items of a container, before the first is packed; a pair of a map counts as two items.
 
-        Raises LimitError if the message has too many.
+        Raises LimitError if the message has too many items.
         """
         total = self.total
         total.items += items
@@ -71,7 +71,7 @@ class Sorted:
 
     def write(self) -> None:
         """
-        Append the pairs to the builder around the map, without counting their bytes, which their parts have counted.
+        Append the pairs to the builder `out`, without counting their bytes, which the parts have already counted.
 
         Pairs with equal keys are ordered by their packed values.
         """

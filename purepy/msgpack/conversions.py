@@ -2,8 +2,8 @@
 """
 Convert dataclasses, attrs classes and values of the standard library and numpy into types that MessagePack has.
 
-The packers of all backends share `convert`, so that an object packs to the same bytes on each. A packer calls it only
-for objects of other types than its own, so that plain data does not pay for it.
+The packers of all backends share `convert`, so that an object packs to the same bytes on each. A packer calls `convert`
+only for objects that it cannot pack itself, so that plain data takes no longer.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def convert(flags: int, obj: object) -> object:
     """
     Return the object to pack instead of `obj`, or NOT_CONVERTED.
 
-    The result needs no further conversion itself: an Enum member whose value is a UUID becomes a str. The packer
-    converts the items of a container in the result. Errors of the object's own methods pass unchanged.
+    The result needs no further conversion itself: an Enum member whose value is a UUID becomes a str. If the result is
+    a container, the packer converts its items. Errors of the object's own methods pass unchanged.
     """
     replacement = _convert_once(flags, obj)
     if replacement is NOT_CONVERTED:
@@ -104,7 +104,7 @@ def _convert_once(flags: int, obj: object) -> object:
         return str(obj)
     if flags & DECIMAL and "decimal" in modules and isinstance(obj, modules["decimal"].Decimal):
         return str(obj)
-    if flags & NUMPY and hasattr(type(obj), "tolist"):  # all of them have it, and few other types
+    if flags & NUMPY and hasattr(type(obj), "tolist"):  # which few other types have
         if "array" in modules and isinstance(obj, modules["array"].array):
             return NOT_CONVERTED if flags & LEAVE_ARRAYS else _convert_array(modules["array"].array, obj)
         if modules.get("numpy") is not None:
@@ -113,7 +113,7 @@ def _convert_once(flags: int, obj: object) -> object:
 
 
 def _convert_array(array: Any, obj: Any) -> object:
-    with memoryview(obj) as view:  # of any subclass
+    with memoryview(obj) as view:  # also for subclasses
         if view.format not in ARRAY_FORMATS:
             return NOT_CONVERTED
         if view.format != "f":
@@ -148,7 +148,7 @@ def _convert_numpy(numpy: Any, obj: Any, flags: int) -> object:
 
 
 def _singles(data: bytes, shape: tuple[int, ...]) -> object:
-    """Return an array as nested lists with Singles innermost; `data` holds big-endian floats of 4 bytes."""
+    """Return an array as nested lists, the innermost as Singles; `data` holds big-endian floats of 4 bytes."""
     if len(shape) == 1:
         return Singles(data)
     size = len(data) // shape[0] if shape[0] else 0

@@ -44,10 +44,10 @@ class Decoder(DecoderBase):
     `run` returns whether the message is complete. If it is, `position` is after the message, and `result` is the
     object. Otherwise `position` is at the header of the value that is cut: `consumed` bytes of the value (its first
     byte and a complete length field) count as read, and decoding needs at least `needed` bytes from `position` to
-    continue. After an error in the input, `position` is at the wrong value (at 0 if that began in earlier data); after
-    an error of a hook, it is after the value for which the hook was called. The caller must then call `reset`, and the
-    next message begins at `position`. `base` is the stream offset of the first byte of the data; the offsets of errors
-    count from the start of the stream.
+    continue. After an error in the input, `position` is at the wrong value, or 0 if the value began in earlier data.
+    After an error of a hook, `position` is after the value for which the hook was called. After an error the caller
+    must call `reset`, and the next message begins at `position`. `base` is the stream offset of the first byte of the
+    data; the offsets of errors count from the start of the stream.
     """
 
     __slots__ = ()
@@ -65,7 +65,7 @@ class Decoder(DecoderBase):
         """
         Decode from `position`; return whether the message is complete.
 
-        `view` is a view of the data, from which bins are sliced with the option bin_view. Without it, they are bytes.
+        `view` is a view of the data. With the option bin_view, a bin becomes a slice of the view, otherwise bytes.
         """
         self.consumed = 0
         plain = self.plain >= len(data)
@@ -100,7 +100,7 @@ class Decoder(DecoderBase):
 
     def starts_plain(self, data: bytes) -> bool:
         """
-        Return whether read_plain can begin at the next value: any item, or as a key a str of up to 255 bytes.
+        Return whether read_plain can begin at the next value: an item, or a key that is a str of up to 255 bytes.
 
         Must not be called before the value of a pair.
         """
@@ -151,7 +151,7 @@ class Decoder(DecoderBase):
                 if length == 0:
                     self.deliver_closed()
                 return True
-            # the payload; that of an ext begins with its type code
+            # the payload; the payload of an ext begins with its type code
             end = pos + length + (family != STR and family != BIN)
             self.check_payload(family, length, start)
             if end > size:
@@ -174,7 +174,7 @@ class Decoder(DecoderBase):
         return True
 
     def check_payload(self, family: int, length: int, start: int) -> None:
-        """Raise LimitError for a payload too long, alone or with the earlier ones, before waiting for its bytes."""
+        """Raise LimitError if a payload, or the total with earlier payloads, is too long; its bytes may be missing."""
         if family == STR:
             limit, name = self.max_str_len, "max_str_len"
         elif family == BIN:

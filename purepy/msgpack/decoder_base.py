@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from purepy.msgpack.plain_reader import ReadExt
 
 KEY_DEPTH: Final = 32
-"""The deepest nesting within a map key: hashing and comparing recurse, on stacks as small as 64 KiB."""
+"""The deepest nesting within a map key: hashing and comparing it recurse, on a stack that may have only 64 KiB."""
 
 UNLIMITED: Final = 2**63 - 1
-"""What -1 means for str, bin and ext of a whole message, where the end of the input bounds their length anyway."""
+"""The limit for str, bin and ext that -1 means for a whole message, whose end bounds their lengths anyway."""
 
 _CONVERT_TIMESTAMP: Final[tuple[Callable[[Timestamp], object] | None, ...]] = (
     None,
@@ -42,7 +42,7 @@ def ext_reader(options: OptionValues) -> ReadExt | None:
     """
     Return the attribute `read_ext` of the ext hook, with which the fast loop reads extension values.
 
-    Returns None if the hook has no such attribute, or unless `timestamp` is 3: the reader returns aware datetimes.
+    Returns None if the hook has no such attribute, or if `timestamp` is not 3: the reader returns aware datetimes.
     """
     return hook_attribute(options.ext_hook, "read_ext") if options.timestamp == 3 else None
 
@@ -227,7 +227,7 @@ class DecoderBase:
         self.deliver(value, start)
 
     def close(self) -> tuple[object, int]:
-        """Close the complete container; return it, or the result of its hook, and its offset if it is a key, else 0."""
+        """Close the complete container; return it or its hook's result, and its offset if it is a map key, else 0."""
         node = self.node
         was_array = self.next_ == ITEM
         self.next_, self.node, self.left, self.key = self.stack.pop()

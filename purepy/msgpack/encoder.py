@@ -2,9 +2,9 @@
 """
 Pack objects, under every option.
 
-`Encoder.encode` packs a message. It uses `write_plain` unless an option changes how built-in types are packed, and else
-`Encoder.write`. `write_plain` calls `write` for other objects, but never the reverse, so nothing recurses: open
-containers wait on a stack, and only `max_depth` bounds their depth.
+`Encoder.encode` packs a message. If no option changes how built-in types are packed, it calls `write_plain`, otherwise
+`Encoder.write`. `write_plain` calls `write` for objects of other types, but `write` never calls `write_plain`. So
+nothing recurses: open containers wait on a stack, and only `max_depth` bounds their depth.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _type_name(kind: type) -> str:
 
 
 def _is_datetime(kind: type) -> bool:
-    """Return whether a type is exactly datetime.datetime, without an import: before it, no such object can exist."""
+    """Return whether a type is datetime.datetime, without importing datetime: no such object exists before that."""
     module = sys.modules.get("datetime")
     return module is not None and kind is module.datetime
 
@@ -321,7 +321,9 @@ class Encoder:
 
     def form_of(self, obj: object) -> object:
         """
-        Return an object's packed bytes or (name, value) pairs by the form of its type; None if there is no such result.
+        Return the result of the form of an object's type: packed bytes, (name, value) pairs, or None.
+
+        Also returns None if the type has no form.
         """
         forms = self.forms
         if forms is None:
@@ -394,7 +396,7 @@ class Encoder:
         Return (object to pack instead of `obj`, asked, converted); TypeError or ValueError if there is no such object.
 
         The conversions of the options come first, then `default`, each once; the result of `default` may be converted
-        again. `asked` and `converted` record which of them returned `obj`; both are returned, updated.
+        again. `asked` is whether `default` was called, `converted` whether a conversion was used after that.
         """
         if self.conversions and not converted:
             replacement = self.hook(convert, self.conversions, obj)

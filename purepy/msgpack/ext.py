@@ -36,7 +36,7 @@ EPOCH_ORDINAL = 719_163
 
 _epoch: datetime.datetime
 _datetime: ModuleType | None = None
-"""The module, imported by the first conversion: the import may take as long as that of this whole package."""
+"""The module datetime, imported by the first conversion, because its import may take as long as this package's."""
 
 
 def _load_datetime() -> ModuleType:

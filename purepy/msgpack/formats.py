@@ -52,7 +52,7 @@ LENGTHS: Final = (
     4, 8, 1, 2, 4, 8, 1, 2, 4, 8,  # floats, unsigned and signed numbers
     1, 2, 4, 8, 16, *[0] * 39,  # fixext
 )  # fmt: skip
-"""The length in each first byte itself: bytes of a number, str or ext, items of an array, pairs of a map; else 0."""
+"""The length that each first byte states: bytes of a number, str or ext, items of an array, pairs of a map; else 0."""
 
 
 def value_header(data: bytes, position: int) -> tuple[int, int, int]:

@@ -3,9 +3,10 @@
 Pack ordinary values of the standard library's types, enums, dataclasses and attrs classes, by one form per exact type.
 
 `purepy.msgpack.conversions` and a packer's `default` define what is packed for an object that MessagePack has no type
-for. A form is a function that does the same for ordinary objects of one exact type, in one step and without the
-caller's code. It returns None for all other objects, for example one with an attribute of an unexpected type, or with
-a time zone that has code of its own. So conversions and `default` still handle rare cases and errors.
+for. A form is a function that has the same result for ordinary objects of one exact type, in one step and without
+running the caller's code. It returns None for an unusual object, for example an object with an attribute of an
+unexpected type, or with a time zone that runs other code. So conversions and `default` still handle rare cases and
+errors.
 
 This module is imported with the first object that needs a form.
 """
@@ -33,17 +34,17 @@ if TYPE_CHECKING:
     Find: TypeAlias = "Callable[[type], Form | None]"
 
 MOST: Final = 1024
-"""The largest number of types in a table, which keeps them alive until it is cleared."""
+"""The largest number of types in a table: the table keeps the types alive until it is cleared."""
 
 TURNS: Final = 1 << 16
-"""A full table is cleared when it has missed this many objects; these have no form, since finding one takes long."""
+"""A full table is cleared after this many look-ups of types that it lacks. Until then they return no form."""
 
 _FEW_MIN: Final = -(1 << 61)
 _FEW_MAX: Final = 1 << 61
-"""The bounds of ints whose differences fit in 64 bits, with the sign."""
+"""The bounds of ints whose differences fit in signed 64 bits."""
 
 _NATIVE: Final = (str, bytes, bytearray, int, float, list, tuple, dict, memoryview)
-"""Types that have no forms, and whose subclasses have none: `Encoder` packs them itself."""
+"""Types that `Encoder` packs itself: they and their subclasses have no forms."""
 
 
 class Forms(dict):  # type: ignore[type-arg]
@@ -67,7 +68,7 @@ class Forms(dict):  # type: ignore[type-arg]
         if not JIT:
             form = self[kind]
             return form
-        # in a list it is often that of one of the two types that came last: a look-up takes 15 ns
+        # objects in a list often have one of the two types that came last: comparing them avoids a look-up of 15 ns
         last = self._last
         if last[0] is kind:
             return last[1]
@@ -89,7 +90,7 @@ class Forms(dict):  # type: ignore[type-arg]
         return form
 
     def _find(self, kind: type) -> Form | None:
-        # An object cannot be of a module's type while that module is not imported, which spares importing it here.
+        # While a module is not imported, no object can have one of its types. So nothing is imported here.
         modules = sys.modules
         flags = self._flags
         if issubclass(kind, _NATIVE):
@@ -204,10 +205,10 @@ def _attribute(name: str) -> str:
 
 def _datetime_form(utc: datetime.tzinfo, naive: Form | None) -> Form:
     """
-    Return the form of datetimes: those in UTC become timestamps, and those without a time zone have the form `naive`.
+    Return the form of datetimes: a datetime in UTC becomes a timestamp, one without a time zone `naive(value)`.
 
-    The form returns None for other time zones, and for no time zone if `naive` is None. `utc` is the only time zone
-    object that counts as UTC.
+    The form returns None for other time zones, and for a datetime without a time zone if `naive` is None. `utc` is the
+    only time zone object that counts as UTC.
     """
 
     def form(value: datetime.datetime) -> object:
@@ -247,7 +248,7 @@ iso_date = iso_time = iso_datetime = _iso
 uuid_hex = _hex
 
 if JIT and not TYPE_CHECKING:
-    # PyPy formats by `%` and slices text, which takes as long as ten to thirty of these lines
+    # on PyPy, formatting by `%` and slicing text take as long as ten to thirty of these lines
     _PAIRS: Final = [b"%02d" % number for number in range(100)]
     _DASHED: Final = [b"-" + pair for pair in _PAIRS]
     _MINUTES: Final = [b":" + pair for pair in _PAIRS]
@@ -361,12 +362,12 @@ def _few_ints(first: int, middle: int, last: int, count: int) -> bytes | None:
     """
     Return the packed array of one to three ints, sorted; None if one of them is out of range.
 
-    A single int is given three times; of two ints, the second is given twice.
-    They are put in order by arithmetic: PyPy compiles the rest of the way once more for each outcome of a comparison.
+    A single int is given three times; of two ints, the second is given twice. The ints are ordered by arithmetic,
+    because PyPy would compile the rest of this function once for each outcome of a comparison.
     """
     if not (_FEW_MIN <= first <= _FEW_MAX and _FEW_MIN <= middle <= _FEW_MAX and _FEW_MIN <= last <= _FEW_MAX):
         return _many([first, middle, last][:count] if count != 2 else [first, last])
-    lower = first - middle & first - middle >> 63  # below 0 if they are to change places, else 0
+    lower = first - middle & first - middle >> 63  # their difference, below 0, if they must change places, else 0
     first, middle = middle + lower, first - lower
     lower = middle - last & middle - last >> 63
     middle, last = last + lower, middle - lower

@@ -26,7 +26,7 @@ METERED_NUMBERS: Final = 512
 """`key_meter` checks keys only in maps of at least so many pairs; METERED_NUMBERS is for keys of NUMBER_TYPES."""
 
 NUMBER_TYPES: Final = (int, float, bool, type(None))
-"""Types of keys that always hash and that compare fast."""
+"""Types of keys that can always be hashed and that compare fast."""
 
 typed: object = None
 """The module with the functions for `type=`; `cpkg` sets it."""

@@ -24,8 +24,8 @@ _KEYS_PROBE: Final = 1 << 11
 _MORE_PROBES_MAX: Final = 256
 _SPARE_PROBES: Final = 1 << 14
 """
-The probes allowed for the keys of a message together: _SPARE_PROBES, and _KEY_PROBES more for each key. In a large map
-each key adds one more probe per _KEYS_PROBE keys, and at most _MORE_PROBES_MAX more.
+The probes allowed for the keys of a message together: _SPARE_PROBES, and _KEY_PROBES more for each key. A key of a
+large map allows further probes: one for every _KEYS_PROBE keys in the map so far, but at most _MORE_PROBES_MAX.
 """
 
 _EQUAL_PROBES: Final = 8

@@ -27,12 +27,12 @@ _EMPTY_KEY: Final = (b"\xa0", 1, "")
 
 class KeyTable:
     """
-    Hold up to SIZE keys in `slots`, each as a tuple (packed bytes, their number, str).
+    Hold up to SIZE keys in `slots`, each as a tuple (packed bytes, number of these bytes, str).
 
-    `following[i]` is the slot of the key that last followed the key in slot `i`. Slot 0 precedes the first key of a
-    message. It holds the empty key, since a prediction may also lead there. Threads may share a table: a slot is only
-    replaced as a whole, and its str is used only if the bytes match. If two threads write to the same slot, one of the
-    two keys is lost, and is added again when it comes next.
+    `following[i]` is the slot of the key that last followed the key in slot `i`, and `following[0]` the slot of the
+    last message's first key. Slot 0 holds the empty key, since a prediction may also be 0. Threads may share a table: a
+    slot is only replaced as a whole, and its str is used only if the bytes match. If two threads write to the same
+    slot, one of the two keys is lost, and is added again when it comes next.
     """
 
     __slots__ = ("_index", "_used", "following", "slots")

@@ -30,8 +30,8 @@ def contiguous(buffer: Buffer, viewed: bool = False) -> tuple[bytes, memoryview 
 
     Raises TypeError for an object that is not a buffer, and BufferError for larger items.
 
-    The view shows the buffer itself if that is contiguous, else the returned bytes. Without `viewed` no view stays
-    open: on PyPy 8, a bytearray with an open view cannot be resized until the next garbage collection.
+    The view shows the buffer itself if the buffer is contiguous, else the returned bytes. Without `viewed` no view
+    stays open: on PyPy 8, a bytearray with an open view cannot be resized until the next garbage collection.
     """
     try:
         opened = memoryview(buffer)
@@ -57,8 +57,8 @@ def unpackb_plain(
     """
     Return the object in a message, as `unpackb` does, but create a Decoder only for an unusual message.
 
-    Only options that UNPACKING keeps (`kept`) may differ from their defaults, and limits on lengths only if they are
-    not less than the input. They concern extensions, keys that are not str, lengths beyond the input, and depth.
+    Only the options that UNPACKING declares as `kept` may differ from their defaults. They concern extensions, keys
+    that are not str, depth and lengths. A limit on lengths must not be less than the size of the input.
     """
     data, _ = _bytes_of(packed)
     size = len(data)

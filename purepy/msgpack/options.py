@@ -248,9 +248,9 @@ class Options:
     """
     One set of options: `Values` is the class of named tuples of all options, and `defaults` holds the defaults.
 
-    `kept` names the options that the fast loops honour at any value, or leave to other loops where they matter. If any
-    other option differs from its default, the fast loops are not used. So a new option is slow until `kept` names it,
-    but is never ignored.
+    `kept` names the options with which the fast loops may be used whatever their values: a fast loop honours such an
+    option itself, or stops where the option matters and leaves the rest to slower code. If any other option differs
+    from its default, the fast loops are not used. So a new option is slow until `kept` names it, but is never ignored.
     """
 
     def __init__(self, name: str, declaration: Callable[..., None], kept: str) -> None:
@@ -265,7 +265,7 @@ class Options:
 
     def are_plain(self, values: OptionValues) -> bool:
         """Return whether the fast loops may be used with these values."""
-        for place in self._fixed:  # noqa: SIM110 - what PyPy calls first is interpreted
+        for place in self._fixed:  # noqa: SIM110 - PyPy's interpreter is slow at all()
             if values[place] is not self.defaults[place]:
                 return False
         return True
@@ -367,7 +367,7 @@ def as_size(name: str, value: SupportsIndex) -> int:
             raise  # its own __index__ raised this error
         raise TypeError(f"{name} must be an int, not {type(value).__name__}") from None
     if not -_LARGEST - 1 <= value <= _LARGEST:
-        # an int of many digits has no decimal text
+        # in hexadecimal, because Python raises ValueError for a decimal text of too many digits
         raise OverflowError(f"{name} must be from -2**63 to 2**63-1, not {value:#x}")
     return int(value)
 

@@ -40,8 +40,8 @@ ITEM: Final = 0
 KEY: Final = 1
 VALUE: Final = 2
 
-# An open container around the current one: (the part that follows, the container, items or pairs left, its key).
-# The item or pair that is being read counts as left.
+# An open container around the current one: (whether the current one is an ITEM, KEY or VALUE in it, the container, its
+# items or pairs left, the key of a VALUE). The item or pair that is being read counts as left.
 Frame: TypeAlias = "tuple[int, Value, int, Value]"
 
 ReadRun: TypeAlias = "Callable[[bytes, int, list[object], int], tuple[int, int]]"
@@ -87,7 +87,7 @@ def read_run(data: bytes, pos: int, node: list[object], left: int) -> tuple[int,
     9 bytes before the end of the data, where a number might be cut. Reads nothing if fewer than RUN items are left. A
     loop over one type is one trace for a JIT, whatever the rest of the message holds.
     """
-    last = len(data) - 9  # the longest number fits from here
+    last = len(data) - 9  # the last position at which the longest number fits
     if pos > last or left < RUN:
         return pos, left
     byte = data[pos]
@@ -129,15 +129,16 @@ def read_plain(
     read_ext: ReadExt | None,
 ) -> tuple[int, int, Value, int]:
     """
-    Decode plain values; return the position reached, the part that follows, the container, and its missing items.
+    Decode plain values; return the new values of `pos`, `next_`, `node` and `left`.
 
+    `next_` is the next part to read (ITEM or KEY) of the container `node`, of which `left` items or pairs are missing.
     Stops at the end of the message (then `left` is 0 and the stack is empty), or before an item or pair that is not
     plain: an extension that `read_ext` does not read, a key that is not a str, or a value that is cut, wrong or beyond
-    a limit. The lists and dicts are shared with `Decoder.run`.
+    a limit. `Decoder.run` continues with the same lists and dicts.
 
     On PyPy all paths through a loop meet at its head, and a local variable is cheap only if it has one type there. So
-    values are stored without passing through a variable, and the half for the items of an array and the half for the
-    values of a map mirror each other.
+    values are stored without passing through a variable, and the code exists twice: for items of an array, and for
+    values of a map.
     """
     size = len(data)
     slots = KEYS.slots

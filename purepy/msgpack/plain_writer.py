@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def _each(first: int, end: int) -> list[bytes]:
-    """Return the bytes from `first` to before `end`, one by one; in few calls, since a JIT is slow in code run once."""
+    """Return each byte from `first` to before `end` as bytes; in few calls, since a JIT is slow in code run once."""
     return list(unpack("1s" * (end - first), bytes(range(first, end))))
 
 
@@ -61,7 +61,7 @@ _PIECE: Final = 4096
 """The number of items to copy at once: on PyPy the time for large objects grows faster than their size."""
 
 Form: TypeAlias = "Callable[[Value], Value]"
-"""Returns the packed bytes of an object, or a tuple of the pairs of the map that it is packed as, or None."""
+"""Returns the packed bytes of an object, or a tuple of the pairs of a map to pack instead of the object, or None."""
 
 # An open container around the current one: (whether it is a map, its iterator, the container, its length).
 Frame: TypeAlias = "tuple[bool, Iterator[Value], Value, int]"
@@ -158,9 +158,9 @@ def write_run(out: Builder, items: Iterator[object], kind: type) -> Iterator[obj
 
 def _write_long(out: Builder, items: Sequence[object], length: int) -> Iterator[object]:
     """
-    Append the leading items of a list of `length` items that have the type of the first item, as `write_run` does.
+    Append the leading items that have the type of the first item, as `write_run` does.
 
-    Returns an iterator of the remaining items, from a copy.
+    `length` is the length of `items`. Returns an iterator of a copy of the remaining items.
     """
     kind = type(next(iter(items), None))
     if kind is not float and kind is not int and kind is not str:
@@ -194,14 +194,14 @@ def write_plain(
     Append the packed form of `obj`, which is inside `depth` containers.
 
     `tuple_type` is tuple, or list if tuples are not packed as arrays. `form(obj)` (see Form) is called for objects of
-    other types. `other(out, obj, depth)` packs those for which it returns None or a container would be too deep, keys
-    that are not str, and ints out of range. It may run code that adds items to the container around the object or
-    removes some, which raises RuntimeError; an item that such code replaces is packed before or after the change.
-    Another thread may also change a container at any moment. So lists are copied, and the pairs of dicts are counted
-    (their iterators notice all other changes), to make the header match the items.
-    Raises ValueError if containers are nested deeper than `max_depth`.
+    other types, unless a container would be too deep here. `other(out, obj, depth)` packs objects for which `form` is
+    not called or returns None, keys that are not str, and ints out of range. `other` may run code that adds items to
+    the container around the object or removes some: then RuntimeError is raised. If such code replaces an item, the
+    item is packed before or after the change. Another thread may also change a container at any moment. So lists are
+    copied, and the pairs of dicts are counted (the iterators of dicts notice all other changes), to make the header
+    match the items. Raises ValueError if containers are nested deeper than `max_depth`.
 
-    The half for the pairs of dicts and the half for items mirror each other, since a call would cost more than a value.
+    The code exists twice, for pairs of dicts and for items, since calling a function costs more than packing a value.
     """
     stack: list[Frame] = []
     max_open = max_depth - depth

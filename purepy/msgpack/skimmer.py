@@ -12,11 +12,11 @@ class Skimmer:
     """
     Skip one value, in several steps if the data ends within it.
 
-    `depth` is the largest number of nested containers in the value (`max_depth`, that of the whole message, is only for
-    the text of the error), and `start` the stream offset of the value. `run` reads the data from a position and returns
-    whether the value is complete. If it is, `position` is after the value and `fragment()` returns its bytes, if `keep`
-    is true. Otherwise `position`, `consumed` and `needed` describe the inner value that is cut (see Decoder). The depth
-    and the byte 0xc1 are checked, but not text, keys or lengths.
+    `depth` is the largest number of nested containers in the value, and `start` the stream offset of the value.
+    `max_depth`, the limit for the whole message, is only used in the text of the error. `run` reads the data from a
+    position and returns whether the value is complete. If it is, `position` is after the value and, if `keep` is true,
+    `fragment()` returns the value's bytes. Otherwise `position`, `consumed` and `needed` describe the inner value that
+    is cut (see Decoder). The depth and the byte 0xc1 are checked, but not text, keys or lengths.
     """
 
     __slots__ = ("consumed", "depth", "keep", "max_depth", "needed", "open", "parts", "position", "size", "start")

@@ -197,9 +197,9 @@ class Unpacker:
 
     def _read_file(self, size: int, most: int) -> bytes:
         """
-        Ask the file for `size` bytes and return its data; raise BufferFull if that has more than `most` bytes.
+        Call the file's `read(size)` and return its data; raise BufferFull for more than `most` bytes.
 
-        An error (an Exception) of the file's `read`, or for its result, leaves the Unpacker unchanged.
+        If `read` raises an Exception, or its result is refused, the Unpacker is left unchanged.
         """
         read: list[Any] = []
         try:
