@@ -28,7 +28,7 @@ _ANY_END = re.compile("\r\n?|\n")  # the end of a line for newline=""
 
 
 class Opening:
-    """A file that is being opened: await it for an AsyncZstdFile, or use it with `async with`, which closes it."""
+    """A file that is being opened: await it for an AsyncZstdFile, or use `async with`, which also closes the file."""
 
     def __init__(self, opener: Callable[[], File], newline: str | None) -> None:
         self._opener = opener
@@ -36,7 +36,7 @@ class Opening:
         self._file: AsyncZstdFile | None = None
 
     async def _open(self) -> AsyncZstdFile:
-        # The code that pops the file owns it. The loop may be closed before it would receive the file.
+        # The code that pops the file owns it. The event loop may be closed before this task receives the file.
         opened: deque[File] = deque()
         is_cancelled = False
 
@@ -74,9 +74,9 @@ class AsyncZstdFile:
     A Zstandard file, binary or text, for asyncio; `async for` yields its lines, `chunks` its content in chunks.
 
     The methods work like those of the file that `open` returns. Those that read, write, seek, tell, flush or close must
-    be awaited; their calls run in a thread, one after another. A task that is cancelled while reading loses nothing:
-    data that it had read, or that its thread has begun to read, is returned next. A write that was cancelled is still
-    completed.
+    be awaited; their calls run in a thread, one after another. If a task is cancelled while it reads, no data is lost:
+    the next read returns what the task had read, or what its thread has begun to read. A write that was cancelled is
+    still completed.
     """
 
     def __init__(self, file: File, newline: str | None = None) -> None:
@@ -87,7 +87,7 @@ class AsyncZstdFile:
         self._empty: Content = "" if is_text else b""
         self._newline: Content = (newline or "\n") if is_text else b"\n"
         self._ends_lines = newline != ""  # whether only `_newline` ends a line
-        self._ahead: deque[Content] = deque()  # content that was read ahead: parts, not empty; none divides "\r\n"
+        self._ahead: deque[Content] = deque()  # content that was read ahead, in non-empty parts; "\r\n" is in one part
 
     # calls one after another; the caller holds the lock
 
@@ -114,7 +114,7 @@ class AsyncZstdFile:
             return result
 
     async def _fetch(self, read: Callable[..., object], *arguments: object) -> bool:
-        """Call `read` in a thread and keep its content, even if the task is cancelled; return False if it is empty."""
+        """Call `read` in a thread and keep the result, even if the task is cancelled; return whether it has content."""
         return bool(await self._call(read, *arguments, done=self._keep))
 
     def _keep(self, content: Content) -> None:
@@ -135,7 +135,7 @@ class AsyncZstdFile:
         return size
 
     def _taken(self, size: int) -> Content:
-        """Remove and return up to `size` bytes (characters of text) of what was read ahead; all if it is negative."""
+        """Remove and return up to `size` bytes (characters of text) that were read ahead; all if `size` is negative."""
         parts = []
         while self._ahead and size:
             part = self._ahead.popleft()
@@ -309,7 +309,7 @@ class AsyncZstdFile:
             return position - ahead
 
     async def close(self) -> None:
-        """Write the buffered data and close the file; may be called again. A cancelled task first waits for the end."""
+        """Write the buffered data and close the file; may be called again. A cancelled task waits for the end."""
         async with self._lock:
             try:
                 await self._call(self._file.close)

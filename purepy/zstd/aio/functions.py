@@ -2,8 +2,8 @@
 """
 Zstandard for asyncio: the work runs in the threads of a Crew, one Crew per loop, in steps of 1 MiB.
 
-Between steps, a cancelled task is noticed. No call of C that takes long holds the GIL, so Python code of the loop can
-run meanwhile; a large output is joined in steps as well.
+Between steps, the work checks whether its task was cancelled. Long calls of C release the GIL, so that Python code of
+the event loop can run meanwhile. A large output is joined in steps as well.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class AsyncFunctions(BackendMethods):
 
         `data`, `level`, `options`, `zstd_dict`, `threads`, `frame_size` and the errors are those of `compress`. The
         event loop is not blocked. A cancelled task ends at once; its thread ends within a step of 1 MiB. The buffer
-        must not change meanwhile.
+        must not change before the thread has ended.
         """
         backend = self._backend
         with memoryview(data) as view:
@@ -82,7 +82,7 @@ class AsyncFunctions(BackendMethods):
 
         `data`, `zstd_dict`, `options`, `max_output_size`, `threads` and the errors are those of `decompress`. The event
         loop is not blocked. A cancelled task ends at once; its thread ends within a step of 1 MiB. The buffer must not
-        change meanwhile.
+        change before the thread has ended.
         """
         backend = self._backend
         memoryview(data).release()

@@ -21,7 +21,7 @@ from purepy.base.crew import Crew, Job, Stopped
 from purepy.base.pypy import JIT
 
 STEP = 1 << 20
-JOINED_MAX = STEP if JIT else 4 * STEP  # bytes that take a millisecond or two to join
+JOINED_MAX = STEP if JIT else 4 * STEP  # joining this many bytes takes a millisecond or two
 
 
 _THREADS_MAX = 32
@@ -33,9 +33,9 @@ class Work(Job):
     """
     A call in a thread, whose result arrives in `future`.
 
-    Wait for it with `asyncio.shield`, so that cancelling the task does not cancel the future. `start` runs the call,
-    only once however often it is called: a caller that was interrupted calls `start` again. After a call that raised no
-    exception, `done(result)`, if given, is called in the thread, even if nothing waits for the result.
+    Wait for the future with `asyncio.shield`, so that cancelling the task does not cancel the future. However often
+    `start` is called, the call runs only once: a caller that was interrupted calls `start` again. After a call that
+    raised no exception, `done(result)`, if given, is called in the thread, even if nothing waits for the result.
     """
 
     def __init__(

@@ -4,8 +4,9 @@ Reading bits: a bitstream is read backwards, from its last bit to its first (RFC
 
 A position is the number of a bit in the whole buffer, counted from its first byte. The bits between the stream's first
 bit and the position are still unread. Reading n bits means to move the position down by n and take the n bits above it:
-with `lo = position - n`, they are `load(data, lo >> 3)[0] >> (lo & 7) & MASKS[n]`, for n up to 56. No container needs
-refilling, and nothing exceeds 64 bits. Loops contain this code inline, because a call would cost more than the read.
+with `lo = position - n`, they are `load(data, lo >> 3)[0] >> (lo & 7) & MASKS[n]`, for n up to 56. So no store of bits
+has to be refilled, and no integer exceeds 64 bits. Loops contain this code inline, because a call would cost more than
+the read.
 
 `load` reads eight bytes at any position, so every buffer with bitstreams has PADDING on both sides.
 """

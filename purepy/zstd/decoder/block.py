@@ -41,7 +41,7 @@ class BlockDecoder:
         self._tables: tuple[Table, ...] | None = None
         self._repeats = list(_START_REPEATS)
         if dictionary is not None and dictionary.tables is not None:
-            # Section 5: a dictionary's tables and repeat offsets replace those of a block before the first.
+            # Section 5: the first block begins with the dictionary's tables and repeat offsets.
             self._huffman = dictionary.huffman
             self._tables = dictionary.tables
             self._repeats = list(dictionary.repeats)

@@ -60,7 +60,7 @@ class ZstdDecompressor(DecompressorBase):
 
     @property
     def _at_start(self) -> bool:
-        """Whether the object is between frames, and has returned all content of the frames before."""
+        """Whether the object is between frames, and has returned all content of the earlier frames."""
         return self._decoder is None and not self._output
 
     @property
@@ -92,7 +92,7 @@ class ZstdDecompressor(DecompressorBase):
         if self._output:
             room = self._give(pieces, self._output, self._output_at, room)
         whole = len(pieces) if self._decoder is None else 0  # the number of pieces that are from complete frames
-        # Continue even at exactly `max_length`: only then is it known whether the frame ends here.
+        # Continue even after exactly `max_length` bytes: only the next step shows whether the frame ends there.
         while not self._output:
             decoder = self._decoder
             if decoder is None:

@@ -26,10 +26,10 @@ class DecodingDictionary:
     """
     A dictionary, read and ready for use.
 
-    `content` precedes the output of a frame. `huffman`, `tables` and `repeats` replace the state that a block before
-    the first would have left. A raw dictionary has only content (`tables` is None) and the id 0. `distributions` are
-    the probabilities and accuracy logs that the tables were built from, in the same order: literals lengths, offsets,
-    match lengths. An encoder needs them.
+    `content` precedes the output of a frame. `huffman`, `tables` and `repeats` are the state with which the first block
+    begins. A raw dictionary has only content (`tables` is None) and the id 0. `distributions` are the probabilities and
+    accuracy logs that the tables were built from, in the same order: literals lengths, offsets, match lengths. An
+    encoder needs them.
     """
 
     __slots__ = ("content", "dict_id", "distributions", "huffman", "repeats", "tables")

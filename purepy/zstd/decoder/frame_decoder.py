@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Settings:
-    """The checked arguments `zstd_dict` and `options` of a decompressor; `window_max`, in bytes, may be given apart."""
+    """The checked arguments `zstd_dict` and `options` of a decompressor; `window_max`, in bytes, overrides options."""
 
     __slots__ = ("_window_max", "dictionary", "magicless")
 
@@ -71,7 +71,7 @@ class Settings:
 
 
 class Input:
-    """The unused input: `data[at:]` and then `more`, which is joined to it when a unit needs it."""
+    """The unused input: `data[at:]`, then the pieces in `more`, which are joined to `data` when a unit needs them."""
 
     __slots__ = ("at", "available", "data", "more", "offset")
 
@@ -128,9 +128,9 @@ class FrameDecoder:
     Decodes one frame, or skips a skippable one, from an `Input` that the caller fills.
 
     `step()` does one unit of work. It returns a piece of output, perhaps b"", or None if it needs more input. With
-    `hold`, output stays in the window, which saves a copy, and `step()` returns only what must leave to make room.
-    `rest()` returns the output that is held. `produced` is the size of all output so far, in bytes; `done` is whether
-    the frame has ended.
+    `hold`, output stays in the window, which saves a copy, and `step()` returns only the output that must leave the
+    window to make room. `rest()` returns the output that is held. `produced` is the size of all output so far, in
+    bytes; `done` is whether the frame has ended.
     """
 
     __slots__ = (
@@ -172,7 +172,7 @@ class FrameDecoder:
         return self._block(header, hold)
 
     def rest(self) -> bytes:
-        """Return the output held in the window since the last call, perhaps b"", which is then no longer held."""
+        """Return the output that the window holds, perhaps b""; later calls do not return it again."""
         window = self._window
         if window is None:
             return b""

@@ -67,7 +67,7 @@ def build_decoding_table(counts: list[int] | tuple[int, ...], log: int) -> tuple
 
     `counts` has the number of states of each symbol, -1 for a probability below one; the table has `1 << log` states.
     Return three lists with, for each state, its symbol, how many bits to read for the next state, and the number to add
-    to their value to get that state.
+    to the value of these bits to get the next state.
     """
     symbols = spread_symbols(counts, log)
     size = 1 << log

@@ -18,7 +18,7 @@ MAX_DICTIONARY_CODE_LENGTH = 12
 _MAX_SYMBOLS = 256
 
 _WORTH_A_WIDE_TABLE = 4096
-"""The size in bits of a stream from which building the wide table costs less than it saves."""
+"""In streams of more bits than this, the wide table saves more time than building it takes."""
 
 
 class HuffmanTable:
@@ -48,8 +48,8 @@ class HuffmanTable:
 
 
 def _build_wide(entries: list[int], log: int) -> tuple[list[bytes], list[int]]:
-    # One table per number of bits seen. A code of n bits, followed by any w - n bits, decodes to its symbol and the
-    # symbols of those bits. Codes are in the table in order, so tables are concatenated, not filled.
+    # tables[w] decodes w bits. A code of n bits, followed by any w - n bits, decodes to the code's symbol and the
+    # symbols in tables[w - n]. Codes are in a table in order, so each table grows at its end.
     codes: list[tuple[bytes, int, int]] = []
     at = 0
     while at < len(entries):
@@ -63,7 +63,7 @@ def _build_wide(entries: list[int], log: int) -> tuple[list[bytes], list[int]]:
         lengths: list[int] = []
         tables.append((symbols, lengths))
         if MAX_CODE_LENGTH - shortest < width < MAX_CODE_LENGTH:
-            continue  # no code leaves this number of bits
+            continue  # no code leaves this number of bits, so this table is not used
         for symbol, length, at in codes:
             left = width - length
             if left < 0:
@@ -253,7 +253,7 @@ def decode_pair(
     Decode two streams; return False if one is damaged or empty, or if the table has codes of more than 11 bits.
 
     The streams are `data[starts[0]:starts[1]]` and `data[starts[1]:starts[2]]`; their symbols go to `out[at:second_at]`
-    and `out[second_at:end]`, which is perhaps partly written if the result is False. This is the form for a JIT:
+    and `out[second_at:end]`. If the result is False, some symbols may have been written. This is the form for a JIT:
     neither stream waits for the other's table lookups.
     """
     start, second_start, stop = starts
@@ -270,7 +270,7 @@ def decode_pair(
     mask = (1 << log) - 1
     top = 56 - log
     done = 0
-    # A word that is stored has more bytes than symbols, which must not overwrite the other stream's symbols.
+    # Each store writes 8 bytes for 5 symbols. The other 3 bytes must not overwrite the other stream's symbols.
     most = min(second_at - at, end - second_at) - 8
     while done <= most:
         lo = position - 56

@@ -37,7 +37,7 @@ def read_literals(
     """
     Decode the literals section at the start of the block `data[start:end]`.
 
-    `table` is the table of an earlier block or of the dictionary, for treeless literals; None if there is none.
+    `table` is the table of an earlier block or of the dictionary, for treeless literals, or None.
     `max_size` is the most bytes that a block of this frame may contain. `origin` is the input offset of `data[0]`, for
     errors. Raises ZstdError for damaged data.
     """

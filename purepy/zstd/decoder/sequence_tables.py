@@ -22,7 +22,8 @@ class Field:
 
     def __init__(self, codes: FieldCodes) -> None:
         self.name = codes.name
-        # The part that all entries of a code share: an entry without its state, or (first value, extra bits).
+        # The part that all entries of a code share: an entry without its state or, without a JIT, (first value, extra
+        # bits).
         pairs = list(zip(codes.bases, codes.extra_bits))
         self.codes: list[Any] = [bits | bits << 11 | base << 25 for base, bits in pairs] if JIT else pairs
         self.max_symbol = len(pairs) - 1

@@ -62,7 +62,7 @@ def check_offset(window: Window, at: int, offset: int, origin: int, start: int, 
     """
     Raise ZstdError unless a match at position `at` of the window's data may refer `offset` bytes back.
 
-    It may refer to the window, and to the dictionary as long as the output is no longer than the window (sections
+    A match may refer to the window, and to the dictionary as long as the output is no longer than the window (sections
     3.1.1.1.2 and 5).
     """
     output = at - window.start
@@ -293,8 +293,8 @@ def _interpret(
     text_at = literals.start
     text_end = text_at + literals.size
     size = window.size
-    # All sequences, even the last, are read as if states followed: up to 26 bits from before the stream, which the
-    # padding makes readable. The exact end of the stream is checked at the end.
+    # All sequences, even the last, are read as if the bits of next states followed. After the last sequence, this reads
+    # up to 26 bits before the stream, which are readable. The exact end of the stream is checked at the end.
     lowest = first - 26
     try:
         for index in range(count):
@@ -360,7 +360,7 @@ def _interpret(
                 out += (out[source:] * (ml // offset + 1))[:ml]
             at += ml
     except ZstdError:
-        # the cause may be bits that the stream does not have: then raise that error
+        # the cause may be that the stream has too few bits: then raise the error for that
         _check_bits(position, ll_width + of_width + ml_width, index == count - 1, first, start, origin)
         raise
     left = _check_bits(position, ll_width + of_width + ml_width, index == count - 1, first, start, origin)
@@ -377,8 +377,8 @@ def _check_bits(position: int, widths: int, is_last: bool, first: int, start: in
     """
     Return how many bits are left after a sequence; raise ZstdError if it has taken more bits than there are.
 
-    `first` is the position of the stream's first bit, the last to be read. `position` is where reading would have ended
-    with `widths` bits for the next states, which the last sequence does not have.
+    `first` is the position of the stream's first bit, which is read last. `position` is where reading ends if `widths`
+    bits for the next states follow the sequence. They do not follow the last sequence.
     """
     position += widths
     if position >= first and not is_last:

@@ -25,13 +25,14 @@ class Window:
     The recent output of one frame: at least as much as matches may refer to.
 
     `data[:end]` is the history. For a JIT, `data` is longer and `reserve()` makes room, so that loops store by
-    position. Otherwise it ends at `end` and loops append.
+    position. Otherwise `data` ends at `end`, and loops append to it.
 
     The memory grows with the output, never by what a header claims, to at most the dictionary, 1.5 times the window, a
-    block and SLACK. Then the last `size` bytes are moved to the front, in place, and output that was not taken before
-    is lost. This happens at most once per half a window of output, however small the blocks are. While memory grows
-    without a dictionary, old and new memory together are at most two windows and four blocks, and at most three times
-    the output (four times in the last step, from half a window on). Content of a known size that fits is never moved.
+    block and SLACK. When these are full, the last `size` bytes are moved to the front, in place, and output that was
+    not taken before is lost. This happens at most once per half a window of output, however small the blocks are. While
+    memory grows without a dictionary, old and new memory together are at most two windows and four blocks, and at most
+    three times the output (four times in the last step, from half a window on). If the size of the content is known and
+    the content fits, it is never moved.
     """
 
     __slots__ = ("_half", "_limit", "_taken", "data", "dictionary_size", "end", "size", "start")
@@ -86,7 +87,7 @@ class Window:
         self.data[end:after] = content
 
     def since(self, position: int) -> bytes:
-        """Return the output from `position` on, a value that `end` has had since the last `reserve()`."""
+        """Return the output from `position` on, which must be a value that `end` has had since the last `reserve()`."""
         # Each view is released by name: without reference counting it would prevent `data` from being resized.
         with memoryview(self.data) as view, view[position : self.end] as output:
             return bytes(output)

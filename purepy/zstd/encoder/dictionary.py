@@ -20,8 +20,8 @@ class EncodingDictionary:
     """
     A dictionary, ready for encoding.
 
-    `content` precedes the data; `state` replaces the state that a block before the first would have left. A raw
-    dictionary has only content and the id 0. If the content exceeds half a gibibyte, only its end is used.
+    `content` precedes the data; `state` is the state with which the first block begins. A raw dictionary has only
+    content and the id 0. If the content exceeds half a gibibyte, only its end is used.
     """
 
     __slots__ = ("_indexes", "content", "dict_id", "state")
@@ -39,10 +39,10 @@ class EncodingDictionary:
         return made
 
     def match_finder(self, parameters: MatchParameters) -> MatchFinder:
-        """Return a match finder for one frame, in which the content is indexed: a new one, or a copy of one kept."""
+        """Return a match finder for one frame that has indexed the content: a new finder, or a copy of a kept one."""
         if self._indexes is None or max(parameters.hash_log, parameters.chain_log) > _KEPT_TABLES_LOG:
             return self._indexed(parameters)
-        # Only the frame uses the window, so finders for all windows are the same.
+        # Match finders do not use the size of the window, so one finder serves frames with any window.
         alike = parameters._replace(window_log=0)
         kept: MatchFinder = self._indexes.one_of("finders", alike, lambda: self._indexed(alike))
         return kept.copy()

@@ -63,7 +63,7 @@ class EncoderOptions:
         self.long_distance = False
         self.target_size = BLOCK_SIZE_MAX
         self.pairs: list[tuple[int, int]] = []
-        """The keys and values of `options`, for another encoder, or `compression_level` with the `level` (3 for 0)."""
+        """The keys and values of `options` or, if `level` is given, `compression_level` with the level (3 for 0)."""
         if level is not None:
             self.level = checked_level(level, options, LEVEL_BOUNDS) or COMPRESSION_LEVEL_DEFAULT
             self.pairs = [(CompressionParameter.compression_level, self.level)]

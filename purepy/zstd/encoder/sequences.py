@@ -58,7 +58,7 @@ Choice = namedtuple("Choice", ("mode", "table", "repeatable", "description"))
 
 class Sequences:
     """
-    The results of a match finder for one block: each sequence's number of literals, match length and offset.
+    The sequences that a match finder has found in one block.
 
     Each of these three is a flat list of integers, because a tracing JIT keeps it unboxed. In addition, the bytearray
     `literals` contains the literals of all sequences, then those after the last one.
@@ -180,7 +180,7 @@ def _choose(codes: list[int], default: EncodingTable, known: EncodingTable | Non
         if best > 8:
             return Choice(RLE, EncodingTable.single(codes[0]), None, bytes((codes[0],)))
         return choice
-    # The states start from the codes of the last sequence, which therefore take no cells.
+    # The initial states determine the codes of the last sequence, so the table needs no cells for them.
     if counts[codes[-1]] > 1:
         counts[codes[-1]] -= 1
         total -= 1
@@ -247,8 +247,8 @@ def _bitstream(
                 position += filled >> 3
                 acc >>= filled & 56
                 filled &= 7
-        # A baseline has no bit in common with its extra bits, except the few values below 1 << bits. So masking is
-        # enough for codes found by bit length; codes from the table start at multiples of 1 << bits.
+        # The first value of each code (for match lengths less MIN_MATCH) is a multiple of 1 << bits, so the lowest bits
+        # of a length are its extra bits.
         bits = ll_bits[ll_code]
         acc |= (literal_lengths[at] & masks[bits]) << filled
         filled += bits

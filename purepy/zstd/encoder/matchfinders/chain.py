@@ -30,7 +30,7 @@ from purepy.zstd.encoder.sequences import Repeats, Sequences
 # After 2**8 positions without a match, the steps grow.
 SKIP_SHIFT = 8
 
-# With longer steps the data looks incompressible, so only the positions that are tried are linked.
+# If the steps are longer than this, the data looks incompressible, and only the positions that are tried are linked.
 LINKED_STEP = 8
 
 # After a long match, a gap of more positions than this is linked only at its two ends.
@@ -212,7 +212,7 @@ class ChainMatchFinder(MatchFinder):
     def slide(self, distance: int) -> None:
         slide_table(self._heads, distance)
         slide_table(self._chain, distance)
-        # Links are indexed by the low bits of their positions, which the move has changed by the same amount for all.
+        # Links are indexed by the low bits of their positions, and all positions are reduced by the same distance.
         turn = distance & self._chain_mask
         self._chain = self._chain[turn:] + self._chain[:turn]
         self._linked = max(0, self._linked - distance)

@@ -92,7 +92,7 @@ class DoubleFastMatchFinder(MatchFinder):
                         (difference := word ^ unpack_from("<q", window, short_candidate)[0]) & LOW32
                     ):
                         at += (at - origin) >> SKIP_SHIFT
-                        # see `JIT`
+                        # see `JIT` in purepy/base/pypy.py
                         if JIT:
                             origin += 0
                             repeat += 0

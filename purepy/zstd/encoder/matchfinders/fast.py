@@ -74,7 +74,7 @@ class FastMatchFinder(MatchFinder):
                 offset = at - candidate
                 if offset > max_distance or ((difference := word ^ unpack_from("<q", window, candidate)[0]) & LOW32):
                     at += (at - origin) >> SKIP_SHIFT
-                    # see `JIT`
+                    # see `JIT` in purepy/base/pypy.py
                     if JIT:
                         origin += 0
                         repeat += 0
