@@ -88,7 +88,7 @@ class Functions(BackendMethods):
         return frame
 
     def _join(self, pieces: list[bytes], threads: int) -> bytes:
-        """Return the pieces joined; `threads`, ignored here, is how many threads another backend may copy them with."""
+        """Return the pieces joined; other backends may copy them with `threads` threads, which is ignored here."""
         return b"".join(pieces)
 
     def compress_into(
@@ -271,7 +271,7 @@ class Functions(BackendMethods):
         Args:
             zstd_dict (ZstdDict): the content, whose end is removed if there is no room for the tables.
             samples (Iterable[Buffer]): typical data.
-            dict_size (int): the largest size of the dictionary in bytes, at least 256 and the size of the content.
+            dict_size (int): the largest size of the dictionary in bytes, at least 256 and at least the content's size.
             level (int): the compression level that the dictionary is meant for.
 
         Raises TypeError and ValueError for wrong arguments. Raises ZstdError if no dictionary can be built from them,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from purepy.base.types import Buffer, File
     from purepy.zstd.files.writer import CompressWriter
 
-# From 3.13 on, io objects report errors of a close by the collector; before, they do so only in development mode.
+# From 3.13 on, finalizers of io objects report errors of closing; before, they do so only in development mode.
 _TELLS_OF_CLOSING = sys.version_info >= (3, 13) or sys.flags.dev_mode
 
 LONG_PART = 8

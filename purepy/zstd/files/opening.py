@@ -23,8 +23,8 @@ class TextWriter(io.TextIOWrapper):
     """
     A text file for writing; a file that an interrupt has broken is closed without further writing.
 
-    io.TextIOWrapper has no protection against a call from inside one of its own calls. The text of such a write() is
-    lost, or precedes text that still waits. Such a close() closes the file under the text that is being written. So
+    io.TextIOWrapper has no protection against a call from inside one of its own calls. A write() from inside loses its
+    text, or puts it before text that still waits. A close() from inside closes the file while text is being written. So
     `write_alone` replaces write() while another call runs. At other times write() is a method in C, which is several
     times faster.
     """
@@ -84,8 +84,8 @@ class Opening(BackendMethods):
             options (dict[int, int] | None): for writing, values of CompressionParameter, instead of `level`; for
                 reading, values of DecompressionParameter.
             zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
-            encoding (str | None): the encoding of text; None as for the builtin `open`. Like the next two, raises
-                ValueError in binary mode.
+            encoding (str | None): the encoding of text; None as for the builtin `open`. In binary mode, this and the
+                next two arguments raise ValueError.
             errors (str | None): how encoding errors are handled.
             newline (str | None): how line ends are translated.
             threads (int | None): how many frames may be processed at a time, 0 for one per core. If `threads` or

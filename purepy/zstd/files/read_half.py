@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from purepy.base.types import Buffer, File
 
 READ_METHODS = ("peek", "read", "read1", "readinto", "readinto1", "readline")
-"""The methods of its buffer that a file on CPython sets on the object itself, unless a subclass overrides them."""
+"""On CPython, a file sets these methods of its buffer as its own attributes, unless a subclass overrides them."""
 
 
 class ReadHalf(io.BufferedIOBase):

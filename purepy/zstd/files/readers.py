@@ -24,7 +24,7 @@ READ_SIZE = 64 << 10
 _SKIP_SIZE = 128 << 10
 _ADVICE = "and content that it had read may be lost: if the file can seek, call seek() with the position to continue at"
 _COPIED = (ZstdError, ZstdLimitError, SeekableFormatError, EOFError)
-"""The classes of errors of which a reader raises copies later; a caller's subclass may not support copying."""
+"""A reader keeps errors of exactly these classes and raises copies later; a caller's subclass may not be copyable."""
 _UNFINISHED = OSError(f"an earlier read or seek was interrupted, {_ADVICE}")
 
 

@@ -115,8 +115,8 @@ class Streams(BackendMethods):
         All frames are decompressed. `zstd_dict` and `options` are those of `decompress`. Raises ZstdLimitError once the
         content exceeds `max_output_size` bytes, and ZstdError for data that is truncated, corrupted or not a frame;
         pieces yielded before an error are incomplete content. `read_size` is how many bytes are read from a file object
-        at a time. With several `threads` (0: one per core), frames are decompressed in parallel and the source is read
-        ahead by the calling thread, unless the backend needs the GIL. With `padding`, zero bytes may follow the frames.
+        at a time. With several `threads` (0: one per core), they decompress frames in parallel while the calling thread
+        reads the source ahead, unless the backend needs the GIL. With `padding`, zero bytes may follow the frames.
         """
         decompressor = self._backend.ZstdDecompressor(zstd_dict, options, multi_frame=True)
         source = chunks_of(chunks, _positive(read_size, "read_size"))
@@ -236,7 +236,7 @@ class Streams(BackendMethods):
 
 
 class _Copy:
-    """A copy to `destination`: the number of bytes `read` and `written` so far; `progress` is a function or None."""
+    """The state of a copy to `destination`: `read` and `written` count bytes; `progress` is a function or None."""
 
     def __init__(self, destination: Writable, progress: Callable[[int, int], object] | None) -> None:
         self.destination = destination
@@ -257,7 +257,8 @@ class _Copy:
         """
         Write pieces to the destination and count their bytes; call `progress` after each. Closes `pieces`.
 
-        If an error follows a whole piece, writes `after_frames`, so that even complete frames read as truncated.
+        If an error occurs after a piece was written completely, writes `after_frames`, so that even complete frames
+        read as truncated.
         """
         is_between = False
         try:

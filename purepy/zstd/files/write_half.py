@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     _Result = TypeVar("_Result")
 
 PUTS_METHODS_ON_OBJECTS = sys.implementation.name == "cpython"
-"""False for PyPy: its JIT inlines Python methods, and its finalizers could close a file while such a method runs."""
+"""False for PyPy: its JIT inlines Python methods, and it could finalize a file while a method of its buffer runs."""
 
 
 class WriteHalf(io.BufferedIOBase):
@@ -135,7 +135,7 @@ class Backlog(Exclusive):
         reference: Callable[[], Any] = weakref.ref(text_file)
         self._write_text: Callable[[str], int] = lambda text: reference().write_alone(text)
         self._text_names = text_file.__dict__
-        self._kept = b"", 0  # the data, and the position where it begins or where the next write does
+        self._kept = b"", 0  # the data, and the position of its first byte or, if empty, of the next write
 
     def write(self, data: Bytes) -> int:
         with self._turn():

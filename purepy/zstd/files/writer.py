@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 
 class WriteFile(io.FileIO):
     """
-    A file opened for writing by its name.
+    A file that a ZstdFile opens for writing, if the caller passes a path.
 
-    It has no buffer, because the data has already passed through one. It has no finalizer, because the collector runs
-    the finalizers of a cycle of garbage in any order: the object above closes this file after writing what it holds.
+    It has no buffer, because the data has already passed through a buffer. It has no finalizer, because the collector
+    runs the finalizers of a cycle of garbage in any order: the object above closes this file after writing what that
+    object holds.
     """
 
     def __del__(self) -> None:
@@ -54,11 +55,11 @@ class CompressWriter(Exclusive, io.RawIOBase):
         self._close_fp = False
         self._pos = 0
         self._output: tuple[Bytes, list[object]] = b"", []
-        """What the file has yet to take, and a list for the result of writing that: both are replaced at once."""
+        """The bytes that the file has not taken yet, and a list for the result of writing them; replaced together."""
         self._unflushed = False  # whether to flush the file once it has taken everything
         self._interrupt: BaseException | None = None  # raised by the next call
         self._refused = False  # whether the last write took nothing
-        self._ends_frame = True  # whether the compressor's output so far ends with a frame
+        self._ends_frame = True  # whether the compressor's output so far ends at the end of a frame
         self.drops = False  # whether further writes are dropped
         self.is_broken = False
         self.repeats = False
@@ -75,10 +76,10 @@ class CompressWriter(Exclusive, io.RawIOBase):
 
     def leave_to(self, top: object) -> None:
         """
-        Leave closing to `top` and its finalizer, for as long as `top` exists.
+        Leave closing to `top` and the finalizer of `top`, for as long as `top` exists.
 
-        In a cycle of garbage its finalizer may run last. `above` is not empty while `top` exists: a callback empties
-        this list. The callback does not refer to this object, which it would put into a cycle.
+        In a cycle of garbage, the finalizer of `top` may run last. The list `above` is not empty while `top` exists: a
+        callback empties it. The callback does not refer to this object, because that would create a reference cycle.
         """
         above: list[object] = [True]
         self._watch = weakref.ref(top, lambda _: above.clear())
@@ -206,14 +207,14 @@ class CompressWriter(Exclusive, io.RawIOBase):
                     self._put_or_wait()
 
     def end(self, mode: int) -> None:
-        """End a block or frame, as `mode` says, unless that was done last; write all output and flush the file."""
+        """End a block or frame, as `mode` states, unless that was done last; write all output and flush the file."""
         with self._turn():
             if not self.drops:
                 self._check_usable()
                 self._end(mode)
 
     def finish(self) -> None:
-        """End the last frame; subclasses also write what follows it. After an error, the next call writes the rest."""
+        """End the last frame; subclasses may write more after it. After an error, the next call writes the rest."""
         with self._turn():
             if not self.drops:
                 self._check_usable()

@@ -3,9 +3,9 @@
 ZstdFile: file objects over any backend's stream types.
 
 Three things make it faster than the file object of `compression.zstd`, which it replaces. Small writes are collected
-before they are compressed. The methods of the buffer below (an io.BufferedReader, an io.BufferedWriter or their
-replacements) are set on the object itself, on CPython, so that no Python function runs between a line and its reader or
-writer. And one decompressor, with its context, reads all frames of the file.
+before they are compressed. On CPython, methods of the buffer below (an io.BufferedReader, an io.BufferedWriter or their
+replacements) are set as attributes of the file object, so that reading or writing a line runs no Python function. And
+one decompressor, with its context, reads all frames of the file.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class ZstdFile(ReadHalf, WriteHalf):
     _writer_type: ClassVar[type[BuilderWriter | PlainWriter]] = BuilderWriter if JIT else PlainWriter
 
     _put: ClassVar[tuple[str, ...]] = READ_METHODS if PUTS_METHODS_ON_OBJECTS else ()
-    """The names of the methods of its buffer that a file for reading sets on itself."""
+    """The names of the buffer's methods that a file for reading sets as attributes of its own object."""
 
     def __init_subclass__(cls, **named: Any) -> None:
         super().__init_subclass__(**named)

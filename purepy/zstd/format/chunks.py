@@ -26,11 +26,11 @@ def sliceable(data: Buffer) -> Bytes:
 
 def sliceable_alone(data: Bytes) -> Bytes:
     """
-    Return `data`, a result of `sliceable`, as an object for one thread to slice while others slice their own.
+    Return `data`, a result of `sliceable`, as an object that only one thread slices.
 
     Without the GIL, CPython counts the slices of a memoryview without a lock. Two threads that begin or end slices at
     the same time corrupt the count: the memory stays locked, or is released too early. The views of a buffer itself are
-    counted atomically, so each thread gets a view of its own. With the GIL, and on PyPy, `data` itself is returned.
+    counted atomically, so each thread gets its own view. With the GIL, and on PyPy, `data` itself is returned.
     """
     if JIT or not python_runs_in_parallel():
         return data
@@ -81,7 +81,7 @@ def decompressed(
     Yield the decompressed content of chunks in pieces of at most `write_size` bytes.
 
     Nothing else may use `decompressor`, which is released at the end. Raises ZstdLimitError for more than `limit` bytes
-    of content (None: no limit). If the chunks end inside a frame or without any, raises the error that
+    of content (None: no limit). If the chunks end inside a frame or contain no frame, raises the error that
     `truncated(given)` returns, where `given` is the size of all chunks in bytes.
     """
     total = given = 0

@@ -79,8 +79,8 @@ def decoding_error(code: int, offset: int, detail: str, advice: str | None = Non
     """
     Return the ZstdError for input that cannot be decoded; `detail` describes what is wrong at byte `offset`.
 
-    With the code WINDOW_TOO_LARGE it is a ZstdLimitError, whose `advice` tells how to raise the limit. Other errors
-    ignore `advice`.
+    With the code WINDOW_TOO_LARGE it is a ZstdLimitError, whose text ends with `advice` on how to raise the limit.
+    Other errors ignore `advice`.
     """
     detail = f"{detail} (at byte {offset})"
     error = coded_error(code, f"{CANNOT_DECOMPRESS}: {NAMES[code]}: {detail}", offset)

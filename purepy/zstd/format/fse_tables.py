@@ -72,8 +72,8 @@ def _spread_order(log: int, spread: int) -> list[int]:
     """
     Return, for each of the first `spread` of `1 << log` states, an index into the list of symbols to spread.
 
-    That list, of `spread` items, contains each symbol as often as it has states. The remaining states belong to symbols
-    with a probability below one, which are not spread. The result is cached, so callers must not change it.
+    The list of symbols has `spread` items: each symbol as often as it has states. The remaining states belong to
+    symbols with a probability below one, which are not spread. The result is cached, so callers must not change it.
     """
     size = 1 << log
     order = [0] * spread

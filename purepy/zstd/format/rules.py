@@ -29,9 +29,9 @@ CONTENT_SIZE_SIZES = (0, 2, 4, 8)
 """The size of the field in bytes, indexed by bits 6 and 7; in a single segment, 1 instead of 0."""
 
 UNKNOWN_SIZE = 2**64 - 1
-"""The content size by which libzstd means that it is not declared."""
+"""The content size that libzstd returns for a header that declares none."""
 ERROR_SIZE = 2**64 - 2
-"""The content size by which libzstd reports that there is no valid header; smaller values are sizes."""
+"""The content size that libzstd returns if there is no valid header; smaller values are sizes."""
 
 WINDOW_LOG_MIN = 10
 WINDOW_LOG_MAX = 31
@@ -116,9 +116,9 @@ def may_ask_for_more(data: bytes | memoryview, start: int, window_max: int) -> b
     """
     Return whether the frame at `data[start:]` may require a window of more than `window_max` bytes: a quick check.
 
-    False means that it does not, or that fewer than six bytes are there; True may be wrong. The frame has a magic
-    number. A single segment requires the size of its content; a size stored in 1 or 2 bytes is at most 65,791. For
-    other windows, twice the size given by the exponent is assumed, an upper bound.
+    False means that it requires no larger window, or that `data` has fewer than six bytes of the frame. True may be
+    wrong. The frame has a magic number. A single segment requires the size of its content; a size stored in 1 or 2
+    bytes is at most 65,791. For other windows, twice the size given by the exponent is assumed, an upper bound.
     """
     if len(data) < start + 6:
         return False

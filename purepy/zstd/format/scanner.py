@@ -174,8 +174,8 @@ class Frame(NamedTuple):
     A frame, as its header and the headers of its blocks describe it; sizes are in bytes, `offset` is in the whole file.
 
     `content_size` is None if the header does not declare it; `content_max` is the most that its blocks can hold.
-    `checksum` is the stored one, an unsigned 32-bit integer, or None if the frame has none. A skippable frame has no
-    blocks; the sizes of its content and window are 0.
+    `checksum` is the stored checksum, an unsigned 32-bit integer, or None if the frame has none. A skippable frame has
+    no blocks; the sizes of its content and window are 0.
     """
 
     offset: int

@@ -13,9 +13,9 @@ from purepy.zstd.format.scanner import FrameScanner
 
 READ_SIZE: Final = 1 << 20
 WHOLE_CONTENT_MAX: Final = 32 << 20
-"""A frame is not kept whole if it declares more bytes of content, or if its blocks before the last may hold more."""
+"""A frame that declares more bytes of content, or whose blocks before the last may hold more, is not kept whole."""
 WHOLE_SIZE_MAX: Final = 16 << 20
-"""A frame is not kept whole if it has more compressed bytes before its last block."""
+"""A frame that has more compressed bytes than this before its last block is not kept whole."""
 
 
 class WholeFrame(NamedTuple):
@@ -97,7 +97,7 @@ class FrameSplitter:
             error = ZstdLimitError(
                 f"a frame requires a window of {header.window_size:,} bytes, more than the {self._window_max:,} allowed"
             )
-            error.advice = "if you trust it, allow more with window_log_max=31"
+            error.advice = "if you trust the data, allow more with window_log_max=31"
             raise error
 
     def _step(self, what: str) -> None:

@@ -2,9 +2,9 @@
 """
 XXH64, whose low 32 bits are the content checksum of a frame (RFC 8878 section 3.1.1, "Content_Checksum").
 
-The algorithm processes stripes of 32 bytes in four lanes of 64 bits. There are two forms of that loop. For a JIT, it
-uses signed integers that wrap. For interpreters, which pay for each operation, a single large integer holds all four
-lanes.
+The algorithm processes stripes of 32 bytes in four lanes of 64 bits. The loop over the stripes exists in two forms. For
+a JIT, it uses signed integers that wrap. For interpreters, which pay for each operation, a single large integer holds
+all four lanes.
 """
 
 from __future__ import annotations

@@ -92,10 +92,10 @@ class ZstdDict:
     A Zstandard dictionary, which any number of compressors and decompressors may share.
 
     `dict_content` is a buffer of at least 8 bytes. With `is_raw=True` any such content is allowed; if it begins with
-    the magic number of a dictionary, it is still read as one, except as a prefix. Otherwise it must be a dictionary
-    from `train_dict`, `finalize_dict` or `zstd --train`. Raises ValueError for shorter content, or without `is_raw` if
-    it does not begin with a dictionary's magic number and an id. Other damage raises ZstdError when the dictionary is
-    used. Replaces `compression.zstd.ZstdDict`; unlike the original, it supports pickling.
+    the magic number of a dictionary, it is still read as a dictionary, except as a prefix. Without `is_raw`, it must be
+    a dictionary from `train_dict`, `finalize_dict` or `zstd --train`. Raises ValueError for shorter content, or without
+    `is_raw` if it does not begin with a dictionary's magic number and an id. Other damage raises ZstdError when the
+    dictionary is used. Replaces `compression.zstd.ZstdDict`; unlike the original, it supports pickling.
     """
 
     __module__ = "cpkg.zstd"  # where callers find it
@@ -192,8 +192,8 @@ def parse_dict_argument(zstd_dict: DictArgument, default: int) -> tuple[ZstdDict
     """
     Return the dictionary of a `zstd_dict` argument, and how to load it: DIGESTED, UNDIGESTED or PREFIX.
 
-    For a plain ZstdDict, that is `default`. Raises TypeError for anything but a ZstdDict or one of its `as_*` pairs, or
-    OverflowError if the number in the pair exceeds a C int.
+    `default` is how to load a plain ZstdDict. Raises TypeError for anything but a ZstdDict or one of its `as_*` pairs,
+    or OverflowError if the number in the pair exceeds a C int.
     """
     if isinstance(zstd_dict, ZstdDict):
         return zstd_dict, default

@@ -2,7 +2,8 @@
 """
 Settings that many frames share: the base of cpkg.zstandard's objects over the pure codec or the `stdlib` backend.
 
-Unlike `cpkg/_native/zstd/presets.py`, no context is kept here. A prepared dictionary is kept in its ZstdDict.
+Unlike the presets in `cpkg/_native/zstd/presets.py`, these keep no context. A prepared dictionary is kept in its
+ZstdDict.
 """
 
 from __future__ import annotations

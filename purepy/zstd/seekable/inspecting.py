@@ -48,7 +48,7 @@ class Verified(NamedTuple):
 
 @contextmanager
 def _opened(source: Source) -> Iterator[BinaryIO]:
-    """Yield a seekable binary file: a file opened by name, the caller's file, or one over a buffer's bytes."""
+    """Yield a seekable binary file: the file of a path, the caller's file, or a file over a buffer's bytes."""
     if isinstance(source, (bytes, bytearray, memoryview)):
         yield io.BytesIO(view_of(source))
     elif isinstance(source, (str, os.PathLike)):
@@ -79,7 +79,7 @@ class Extras(BackendMethods):
 
     def index_frames(self, source: Source, zstd_dict: DictArgument = None, options: Parameters = None) -> SeekTable:
         """
-        Return a table of the frames of bytes or a file, like that at the end of a seekable file, but without checksums.
+        Return a table of the frames of bytes or a file, like a seekable file's table, but without checksums.
 
         `source` is that of `iter_frames`. Only frames that do not declare their size are decompressed; `zstd_dict` and
         `options` are those of `decompress`. Appending the result's `to_bytes()` to the frames creates a seekable file.
@@ -102,9 +102,10 @@ class Extras(BackendMethods):
         Decompress bytes or a file without keeping the content, and return counts of what was verified.
 
         `source` is that of `iter_frames`; `zstd_dict`, `options`, `threads` and `max_output_size` are those of
-        `decompress_iter`. A source that ends with a seek table is read by it, in the calling thread; the table's
-        sizes and checksums must match the frames. Raises the errors of decompression, ZstdError for data that does not
-        consist of complete frames, and SeekableFormatError for a table that does not match.
+        `decompress_iter`. If the source ends with a seek table, its frames are found by the table and decompressed in
+        the calling thread; the table's sizes and checksums must match the frames. Raises the errors of decompression,
+        ZstdError for data that does not consist of complete frames, and SeekableFormatError for a table that does not
+        match.
         """
         with _opened(source) as file:
             frames = skippable = checksums = 0
@@ -132,7 +133,7 @@ class Extras(BackendMethods):
     def _through_table(
         self, file: BinaryIO, bounds: list[int], zstd_dict: DictArgument, options: Parameters
     ) -> Iterator[bytes]:
-        """Yield the content of a file with a seek table, whose entries must match the frames, which end at `bounds`."""
+        """Yield the content of a file with a seek table; its entries must match the frames, which end at `bounds`."""
         table = read_seek_table(file)
         known = set(bounds)
         for index in range(len(table)):

@@ -37,7 +37,7 @@ class TableReader(ContentReader):
         self._table = table
         self._decompressor = decompressor
         self._hasher = hasher
-        self._checked = 0  # the frame up to which empty frames were last checked
+        self._checked = 0  # the number of the frame before which empty frames were last checked
 
     def _let_go(self) -> None:
         frame, self._frame = self._frame, None
@@ -68,7 +68,7 @@ class TableReader(ContentReader):
         """Return up to `size` bytes of content from a position; b"" at the end."""
         if position >= self._table.decompressed_size:
             if not len(self._table) and not self._fp.seek(0, io.SEEK_END):
-                raise truncated_file_error()  # the file is empty, which is an error for files without a frame
+                raise truncated_file_error()  # the file is empty: it has no frame, not even an empty one
             self._check_empty(len(self._table))
             return b""
         return self._content(position, size)
@@ -96,7 +96,7 @@ class TableReader(ContentReader):
         return content
 
     def _check_empty(self, index: int) -> None:
-        """Check the frames directly before frame `index` that are empty in the table; raises an error if one is not."""
+        """Check the frames directly before frame `index` that are empty in the table; raise an error if one is not."""
         first = index
         while first > self._checked and not self._table.frame(first - 1)[3]:
             first -= 1

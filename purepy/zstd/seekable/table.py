@@ -101,7 +101,7 @@ class SeekTable:
         return offset, self._offsets[index + 1] - offset, position, self._positions[index + 1] - position, checksum
 
     def find(self, position: int) -> int:
-        """Return the number of the frame that holds a position of the content; raises IndexError for one outside it."""
+        """Return the number of the frame that holds a position of the content; raises IndexError beyond the content."""
         if not 0 <= position < self.decompressed_size:
             raise IndexError(f"position {position} is outside the content of {self.decompressed_size} bytes")
         # if several frames begin there, all but the last are empty

@@ -3,7 +3,8 @@
 SeekableZstdFile: files of the seekable format, and any other file of frames with the same interface.
 
 A seekable file (contrib/seekable_format of zstd, version 0.1.0) consists of frames that can be decompressed alone, and
-a table of them at its end (purepy/zstd/seekable/table.py). To reach a position, only its frame is decompressed.
+a table of the frames at its end (purepy/zstd/seekable/table.py). To reach a position, only the frame with this position
+is decompressed.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class SeekableZstdFile(ZstdFile):
         read_size, write_size: for reading and for writing; have no effect, but must be positive.
         max_frame_content_size: for writing, the bytes of content after which a frame ends, by default 4 MiB;
             flush(FLUSH_FRAME) also ends it. Reading at any position decompresses one frame from its beginning.
-        checksums: for writing, whether the table has checksums; a table that is continued ("a") stays as it is.
+        checksums: for writing, whether the table has checksums; with mode "a", an existing table decides.
         scan: for reading, whether to find the frames by following their headers through the file if its table is
             missing or damaged; this works for any file of complete frames.
         index: for reading, the name of a file that keeps the result of `scan`, and is used as long as it matches; True
@@ -213,7 +214,7 @@ class SeekableZstdFile(ZstdFile):
     @property
     def seek_table_info(self) -> tuple[int, int, int] | None:
         """
-        The number of frames, their total size and that of their content, in bytes; None once the file is closed.
+        The number of frames, their total size and their content's total size, in bytes; None once the file is closed.
 
         The table itself and data of the incomplete last frame are not counted.
         """

@@ -173,10 +173,10 @@ def plan_decompression(
     truncated: Callable[[int], Exception] = truncated_error,
 ) -> DecompressionPlan | None:
     """
-    Check `threads`; return the plan for decompressing with several threads, or None if they do not help.
+    Check `threads`; return the plan for decompressing with several threads, or None if one thread does all the work.
 
-    They do not help with one thread, where the GIL prevents parallel work, for frames without magic number, or with a
-    prefix. `zstd_dict` and `options` are assumed to be checked; `truncated` is that of DecompressionPlan.
+    That is so if `threads` means one thread, if the GIL prevents parallel work, for frames without magic number, and
+    with a prefix. `zstd_dict` and `options` are assumed to be checked; `truncated` is that of DecompressionPlan.
     """
     count = useful_threads(module, threads)
     if count == 1 or (options and options.get(DECOMPRESSION_FORMAT)):

@@ -215,11 +215,12 @@ class ParallelCompressor:
 
     def compress_places(self, file: BinaryIO, count: Callable[[int], None]) -> Iterator[bytes]:
         """
-        Compress the part of a file that fills whole frames, which the threads read themselves; yield frames once ready.
+        Compress the part of a file that fills whole frames; yield the frames that are ready.
 
-        Later calls of other methods return the frames that are not ready at the end. At the end, moves the file to the
-        end of this part. Does nothing with a single thread, or if the file cannot be used by its descriptor. Calls
-        `count(size)` with the content size of each frame before compressing it.
+        The threads read this part themselves. Later calls of other methods return the frames that are not ready at the
+        end. Finally, moves the file to the end of this part. Does nothing with a single thread, or if the file cannot
+        be accessed through its descriptor. Calls `count(size)` with the content size of each frame before compressing
+        the frame.
         """
         place = place_of(file, is_written=False)
         size = self._plan.frame_size

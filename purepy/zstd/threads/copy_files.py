@@ -2,10 +2,10 @@
 """
 Decompress frames from file to file: each thread reads and decompresses its own frames and writes them to their places.
 
-This works as long as the headers determine the places, which is for frames that declare their size. No content waits in
-memory for the content before it, so a few MB are enough, and they stay in the processor's caches. The first frame
-that cannot be copied in this way, for example a damaged one, is left to the caller, with all frames after it and
-perhaps some before it.
+This works as long as frames declare their size, because the sizes determine the places. No content waits in memory for
+the content before it, so a few MB are enough, and they stay in the processor's caches. If a frame cannot be copied in
+this way, for example because it is damaged, the caller has to decompress this frame, all frames after it, and perhaps
+some before it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class CopyPart:
 
 
 class _CopyJob(Job):
-    """Decompresses one CopyPart, writes its content with the argument `put`; at the end outputs only the part."""
+    """Decompresses one CopyPart and writes its content by calling `put`; the job's only output is the part itself."""
 
     def __init__(
         self,
@@ -171,8 +171,8 @@ class FrameCopy:
     Decompress the frames of one file, from `start`, into another file, from `position`, in threads.
 
     `source` and `destination` are descriptors, and jobs hold duplicates of them. If the destination is None, frames are
-    decompressed but not written. `read` and `written` count the bytes up to the first unfinished part, of frames and of
-    content; later parts may be written already.
+    decompressed but not written. `read` counts the bytes of frames up to the first unfinished part, `written` the bytes
+    of their content; later parts may be written already.
     """
 
     def __init__(

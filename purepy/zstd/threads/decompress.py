@@ -2,10 +2,10 @@
 """
 Decompress frames of one stream in parallel; a large frame is decompressed while the caller reads the rest of it.
 
-Complete frames of at most 64 MiB, and of as much content by their header or blocks, are decompressed in one go; small
-ones are combined. A larger frame, or data that is not a frame, goes piece by piece to one thread, which
-raises the same errors as a decompressor in the calling thread. Memory is bounded by the number of frames in progress
-and the most that each can hold.
+A complete frame of at most 64 MiB that, by its header or blocks, has no more content than this, is decompressed in one
+go. Adjacent small frames are combined into a run, which one job decompresses. The pieces of a larger frame, or of data
+that is not a frame, go to one job as they arrive, which raises the same errors as a decompressor in the calling thread.
+Memory is bounded by the number of frames in progress and the most that each can hold.
 """
 
 from __future__ import annotations
@@ -73,14 +73,14 @@ class _DecompressJob(Job):
             release(decompressor)
 
     def _filled(self, into: Callable[[object, object], int], data: Buffer) -> Lent:
-        """Return content that `into` stored in reused memory: fresh pages would take half as long as decompressing."""
+        """Return content that `into` stored in reused memory: page faults would take half as long as decompressing."""
         memory = reused(self._spare_pieces, lambda: bytearray(_PIECE))
         with memoryview(memory) as view:
             return Lent(memory, into(data, view), self._spare_pieces)
 
 
 class _WholeJob(_DecompressJob):
-    """Decompresses whole frames, with at most `content_max` bytes of content, in one go; bad frames piece by piece."""
+    """Decompresses a run of frames, with at most `content_max` bytes of content, in one go; bad frames piecewise."""
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class _FlowJob(_DecompressJob):
 
 
 class ParallelDecompressor:
-    """Decompresses a stream in several threads of its own; only one thread at a time may call its methods."""
+    """Decompresses a stream in its own threads; only one thread at a time may call its methods."""
 
     def __init__(self, plan: DecompressionPlan) -> None:
         self._plan = plan
@@ -175,7 +175,7 @@ class ParallelDecompressor:
         self._scanner = FrameScanner()
         self._data = Pending()  # input that no job has yet, from `_begin` on
         self._begin = 0
-        self._run_content = 0  # the content, size and number of the whole frames at the start of `_data`
+        self._run_content = 0  # the content, size and number of the frames of the next run, which begins `_data`
         self._run_size = 0
         self._run_frames = 0
         self._noted = 0  # the end of the last complete frame
@@ -244,7 +244,7 @@ class ParallelDecompressor:
         if self._flow is None and scanner.header is not None and len(self._data) - self._run_size > CONTENT_MAX:
             self._give_run()
             self._give_flow(to_the_end=False)
-        if self._flow is not None:  # only up to the scanner's position: it has not seen the rest
+        if self._flow is not None:  # only up to the scanner's position: the rest may belong to the next frame
             self._feed_flow(min(scanner.offset - self._begin, len(self._data)))
 
     def _pass_frame(self, size: int) -> None:
@@ -281,7 +281,7 @@ class ParallelDecompressor:
         return self._scanner.content_max > CONTENT_MAX or (declared is not None and declared > CONTENT_MAX)
 
     def _cut(self, size: int) -> bytes:
-        """Remove and return the first `size` bytes of the data."""
+        """Remove and return the first `size` bytes of `_data`."""
         taken = self._data.take(size)
         self._begin += size
         with taken.view() as view:

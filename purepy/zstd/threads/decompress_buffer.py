@@ -51,7 +51,7 @@ def divide(data: Buffer, window_max: int, limit: int | None) -> Divided | None:
     (None: no limit). With a limit, every frame must declare its size. The one thread then detects what is wrong.
     """
     try:
-        # bytes without a view: CPython 3.11 crashes when it collects such a view that C holds in a cycle of garbage
+        # bytes need no view, and CPython 3.11 crashes if it collects a cycle of garbage in which C holds such a view
         data = as_bytes(data) if JIT else view_of(data)
     except BufferError:
         return None

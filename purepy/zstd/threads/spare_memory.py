@@ -2,7 +2,8 @@
 """
 Memory that several threads reuse, because fresh memory costs a page fault for every 4 KiB.
 
-A list holds the memory that is currently unused. Taking from the list and giving back are one list operation each.
+A list holds the memory that is currently unused. Taking memory from the list is one list operation, and so is giving
+memory back; so threads need no lock.
 """
 
 from __future__ import annotations
