@@ -242,7 +242,7 @@ def _set_file_time(descriptor: int, ns: int) -> None:
     ctypes, functions, handle = kernel(descriptor)
     ticks = ns // 100 + _TICKS_1970
     if not 0 < ticks < 1 << 63:
-        raise OSError(errno.EINVAL, "this system has no such time")
+        raise OSError(errno.EINVAL, f"Windows cannot store the time {ns} ns after 1970")
     time = ctypes.c_uint64(ticks)
     if not functions.SetFileTime(handle, None, ctypes.byref(time), ctypes.byref(time)):
         raise ctypes.WinError(ctypes.get_last_error())

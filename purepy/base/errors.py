@@ -25,7 +25,7 @@ class CodecError(Exception):
 
     offset: int | None = None
     advice: str | None = None
-    """What the caller can do, if that is not obvious; the text of the error ends with it."""
+    """Advice on what the caller can do, or None; the text of the error ends with this advice."""
 
     def __str__(self) -> str:
         text = super().__str__()

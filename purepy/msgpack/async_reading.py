@@ -33,10 +33,10 @@ def make_unpack_async(unpacker: Callable[..., Any]) -> Callable[..., AsyncIterat
 
         `reader` has an asynchronous method `read(size)` or `aread(size)`, like `asyncio.StreamReader`. `read_size` is
         the number of bytes to request at once, 64 KiB by default, and at most `max_buffer_size`. `options` and errors
-        are those of Unpacker; if the stream ends within an object, TruncatedError is raised. After an error of `reader`
-        or a cancelled wait, the iteration continues where it was; after an error of a hook, it continues as an Unpacker
+        are as in Unpacker; if the stream ends within an object, TruncatedError is raised. After an error of `reader` or
+        a cancelled wait, the iteration continues where it was; after an error of a hook, it continues as an Unpacker
         does. Raises RuntimeError for two calls at once, and after an exception such as KeyboardInterrupt interrupted a
-        read, whose data may be lost.
+        read, because data may be lost.
         """
         wanted = read_size or _READ_SIZE
         size = min(wanted, options.get("max_buffer_size") or wanted)
@@ -70,7 +70,11 @@ class AsyncObjects:
 
     async def _next(self) -> object:
         if self._unsettled:
-            raise RuntimeError(f"an exception lost the data after byte {self._stream.tell()} of the stream")
+            place = self._stream.tell()
+            raise RuntimeError(
+                f"an exception interrupted a read and may have lost the data after byte {place} of the stream: "
+                "open the stream again"
+            )
         while self._is_open:
             for obj in self._stream:
                 return obj

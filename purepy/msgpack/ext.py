@@ -3,7 +3,7 @@
 The MessagePack values that Python has no type for: ExtType, Timestamp and Raw, shared by all backends.
 
 ExtType is a named tuple. Importing collections.namedtuple takes as long as everything else that packing a first
-message needs, so `Fields` implements the parts of it that are used.
+message needs, so `Fields` implements the needed parts of namedtuple.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Forms(dict):  # type: ignore[type-arg]
 
     def __init__(self, flags: int, datetime: bool, extensions: Find | None) -> None:
         """
-        Store the options: `flags` are those of `convert`; `extensions` finds the forms of types that `default` packs.
+        Store the options: `flags` are as in `convert`; `extensions` finds the forms of types that `default` packs.
         """
         super().__init__()
         self._flags = flags
@@ -221,7 +221,7 @@ def _datetime_form(utc: datetime.tzinfo, naive: Form | None) -> Form:
 
 
 def _timestamp(value: datetime.datetime) -> bytes:
-    """Return the packed extension value (code -1) of a time in UTC; its data is that of `Timestamp.to_bytes`."""
+    """Return the packed extension value (code -1) of a time in UTC, with the data that `Timestamp.to_bytes` returns."""
     days = value.toordinal() - EPOCH_ORDINAL
     seconds = days * 86400 + value.hour * 3600 + value.minute * 60 + value.second
     nanoseconds = value.microsecond * 1000

@@ -32,7 +32,7 @@ class KeyTable:
     `following[i]` is the slot of the key that last followed the key in slot `i`, and `following[0]` the slot of the
     last message's first key. Slot 0 holds the empty key, since a prediction may also be 0. Threads may share a table: a
     slot is only replaced as a whole, and its str is used only if the bytes match. If two threads write to the same
-    slot, one of the two keys is lost, and is added again when it comes next.
+    slot, one of the two keys is lost, and is added again when it next occurs.
     """
 
     __slots__ = ("_index", "_used", "following", "slots")

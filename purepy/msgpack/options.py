@@ -12,7 +12,7 @@ DOCUMENTATION holds the text that `help()` and editors show on every backend.
 from __future__ import annotations
 
 import sys
-from _operator import index  # without the rest of operator, which takes PyPy half a millisecond
+from _operator import index  # importing operator itself takes PyPy half a millisecond more
 
 from purepy.msgpack.ext import ExtType, Fields, field
 
@@ -277,8 +277,8 @@ class Options:
         Return a decorator that replaces the keyword-only parameter `options` by one keyword per option.
 
         The new function calls the decorated one with the values of the options. If all options have their defaults, it
-        calls `plain` instead, if given, without options. Its docstring is the one in DOCUMENTATION, or else that of the
-        decorated function.
+        calls `plain` instead, if given, without options. Its docstring comes from DOCUMENTATION, or from the decorated
+        function if DOCUMENTATION has none.
         """
 
         def make(general: Callable[..., Result]) -> Callable[..., Result]:

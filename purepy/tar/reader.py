@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the entries of an uncompressed archive that comes in chunks."""
+"""Read the entries of an uncompressed archive that arrives in chunks."""
 
 from __future__ import annotations
 
