@@ -36,7 +36,7 @@ class Patches(BackendMethods):
 
         The patch is a frame whose window covers both, as `zstd --patch-from` writes it, with a checksum of `new`.
         If both together exceed 2 GiB, the window covers only their end. An `old` of less than 8 bytes is not used.
-        `level` is that of `compress`.
+        `level` means the same as in `compress`.
         """
         old = as_bytes(old)
         with memoryview(new) as view:

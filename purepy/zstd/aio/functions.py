@@ -52,7 +52,7 @@ class AsyncFunctions(BackendMethods):
         """
         Compress a buffer in a thread and return one frame, or several as `compress` does.
 
-        `data`, `level`, `options`, `zstd_dict`, `threads`, `frame_size` and the errors are those of `compress`. The
+        `data`, `level`, `options`, `zstd_dict`, `threads`, `frame_size` and the errors are as in `compress`. The
         event loop is not blocked. A cancelled task ends at once; its thread ends within a step of 1 MiB. The buffer
         must not change before the thread has ended.
         """
@@ -80,7 +80,7 @@ class AsyncFunctions(BackendMethods):
         """
         Decompress all frames of a buffer in a thread and return their content.
 
-        `data`, `zstd_dict`, `options`, `max_output_size`, `threads` and the errors are those of `decompress`. The event
+        `data`, `zstd_dict`, `options`, `max_output_size`, `threads` and the errors are as in `decompress`. The event
         loop is not blocked. A cancelled task ends at once; its thread ends within a step of 1 MiB. The buffer must not
         change before the thread has ended.
         """
@@ -104,7 +104,7 @@ class AsyncFunctions(BackendMethods):
         """
         Open a Zstandard `file` for asyncio: `async with aopen(...) as file`, or `file = await aopen(...)`.
 
-        `mode` and the keyword arguments `more` are those of `open`. The opened file is an AsyncZstdFile: its methods
+        `mode` and the keyword arguments `more` are as in `open`. The opened file is an AsyncZstdFile: its methods
         that read, write, seek, tell, flush or close must be awaited.
         """
         opener = functools.partial(self._backend.open, file, mode, **more)

@@ -48,7 +48,7 @@ class Work(Job):
         self._calls = [(function, arguments, done)]
 
     def start(self, crew: Crew | None = None) -> asyncio.Future[Any]:
-        """Run the call in a Crew, by default that of the loop; return `future`."""
+        """Run the call in a Crew, by default the event loop's Crew; return `future`."""
         if crew is None:
             process, crew = _crews.get(self._loop, (0, None))
             if crew is None or process != os.getpid():

@@ -40,7 +40,7 @@ def frame_info(data: bytes) -> FrameInfo:
 
 def frame_size(data: bytes) -> int:
     """
-    Return the size in bytes of the frame at the start of `data`, perhaps a skippable one.
+    Return the size in bytes of the frame, or skippable frame, at the start of `data`.
 
     Raises ZstdError if the header of the frame or of a block is invalid, or if `data` ends before the frame does.
     """

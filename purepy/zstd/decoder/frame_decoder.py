@@ -253,11 +253,11 @@ class FrameDecoder:
     def _compare_sizes(self, header: Header, offset: int) -> None:
         """Raise ZstdError if the content contradicts its declared size: like libzstd, before the checksum is read."""
         if header.content_size is not None and self.produced > header.content_size:
-            raise corruption(offset, f"content is longer than the {header.content_size} bytes that its header declares")
+            raise corruption(offset, f"content is longer than the {header.content_size} bytes that the header declares")
         if self._last and header.content_size is not None and self.produced != header.content_size:
             raise corruption(
                 self._input.offset + self._input.at,
-                f"content of {self.produced} bytes is shorter than the {header.content_size} that its header declares",
+                f"content of {self.produced} bytes is shorter than the {header.content_size} that the header declares",
             )
 
     def _end(self) -> bytes | None:

@@ -102,7 +102,7 @@ class Window:
         self._taken = self.end
 
     def finish(self) -> bytes:
-        """Return the output that has not been taken yet, as `take()`; the window must not be used afterwards."""
+        """Return the output that has not been taken yet, as `take()` does; the window must not be used afterwards."""
         if self._taken:
             return self.take()
         # Copy everything at once: PyPy copies a part twice (from version 8 on, the whole as well).

@@ -120,7 +120,7 @@ def normalise(counts: Sequence[int], table_log: int, *, less_than_one: bool = Tr
     The symbols should take as few bits as possible: another cell for a symbol with n cells saves count * log2((n + 1) /
     n) bits. Cells left over by rounding go to where they save most, and excess cells are removed where they cost least.
     With `less_than_one`, the number is -1 for symbols rarer than one cell, which have one cell at the table's end,
-    where it does not disturb the others. At least one count must not be 0, and the symbols that occur must not be more
+    apart from the other symbols. At least one count must not be 0, and the symbols that occur must not be more
     than the cells.
     """
     size = 1 << table_log

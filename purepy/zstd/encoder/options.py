@@ -30,7 +30,7 @@ _ON = 1
 
 
 def parameter_bounds(key: int, is_compress: bool) -> tuple[int, int]:
-    """Return the bounds of a parameter, (0, 0) for those of threads; raises ValueError for an unknown parameter."""
+    """Return a parameter's bounds, (0, 0) if it is about threads; raises ValueError for an unknown parameter."""
     if is_compress and key in _THREADS:
         return 0, 0
     return table_bounds(key, is_compress)

@@ -87,8 +87,8 @@ class BufferedWriterBase(Serial):
 
     Subclasses define `write`, `_waiting` and `_drain`. `_waiting` returns how many of the held bytes `raw` has not
     taken, according to `raw.tell()`, so that nothing is written twice after an interrupt. `_drain` is called under the
-    lock and writes the held bytes to `raw`; afterwards nothing is held, or everything if it failed. Its argument `last`
-    means that `raw` is closed next.
+    lock and writes the held bytes to `raw`; afterwards nothing is held, or, if it failed, everything. Its argument
+    `last` means that `raw` is closed next.
     """
 
     __slots__ = ()

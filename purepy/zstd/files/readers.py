@@ -34,7 +34,7 @@ class ContentReader(Exclusive, io.RawIOBase):
 
     Subclasses define `_read_into` and `_read_all`, which read content from `_pos` on without changing `_pos`;
     `_let_go`, which releases the decompressor; `_content_size`, which finds the size of the whole content; and
-    `_go_to`, which moves to a position, or to the end if that comes first. Only one thread at a time calls them.
+    `_go_to`, which moves to a position, or to the end of shorter content. Only one thread at a time calls them.
 
     After an exception during reading or seeking, each later read raises an error, until a seek() succeeds. Content
     may have been read before the exception, and an io.BufferedReader or io.TextIOWrapper drops all it holds when a call

@@ -3,7 +3,8 @@
 Functions for whole streams in bounded memory, over any backend's stream types; `compression.zstd` does not have them.
 
 A source is an iterable of buffers or a file object open for reading. Without `threads`, the memory in use is about a
-chunk of the source, the output for it (decompressed: at most `write_size` bytes), and the codec's window and tables.
+chunk of the source, the output for this chunk (at most `write_size` bytes when decompressing), and the codec's window
+and tables.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ class Streams(BackendMethods):
         """
         Decompress `chunks`, an iterable of buffers or a file object, in pieces of at most `write_size` bytes.
 
-        All frames are decompressed. `zstd_dict` and `options` are those of `decompress`. Raises ZstdLimitError once the
+        All frames are decompressed. `zstd_dict` and `options` are as in `decompress`. Raises ZstdLimitError once the
         content exceeds `max_output_size` bytes, and ZstdError for data that is truncated, corrupted or not a frame;
         pieces yielded before an error are incomplete content. `read_size` is how many bytes are read from a file object
         at a time. With several `threads` (0: one per core), they decompress frames in parallel while the calling thread
@@ -163,7 +164,7 @@ class Streams(BackendMethods):
             mode: "compress" or "decompress".
             level, size, frame_size: for compressing, as in `compress_iter`.
             max_output_size, write_size: for decompressing, as in `decompress_iter`.
-            options, zstd_dict: those of `compress` or `decompress`.
+            options, zstd_dict: as in `compress` or `decompress`.
             read_size: how many bytes are read from a file object at a time.
             progress: called as `progress(read, written)` after each piece; an exception that it raises ends the copy.
             threads: as in `compress_iter` and `decompress_iter`. With several threads, a plain file of the io module

@@ -196,7 +196,9 @@ class CompressWriter(Exclusive, io.RawIOBase):
 
     def begin(self) -> None:
         """
-        Begin a frame unless one has begun, so that even a write of nothing creates one; do nothing if closed or broken.
+        Begin a frame unless a frame has begun, so that even a write of no bytes creates a frame.
+
+        Does nothing if the stream is closed or broken.
 
         As after write(), an error of the file is left to the next call, because the written data has been taken.
         """

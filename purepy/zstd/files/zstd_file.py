@@ -266,7 +266,7 @@ class ZstdFile(ReadHalf, WriteHalf):
 
     @property
     def name(self) -> Any:
-        """The name of the compressed file; raises AttributeError if the file object has none."""
+        """The name of the compressed file; raises AttributeError if the file object has no name."""
         return self._file_below().name
 
     @property

@@ -262,7 +262,7 @@ def window_size_max(pairs: list[tuple[int, int]]) -> int:
     """
     Return the largest window, in bytes, that checked decompression options allow.
 
-    As in libzstd, that is 128 MiB + 1 without `window_log_max`, and 128 MiB for its value 0.
+    As in libzstd, the size is 128 MiB + 1 without `window_log_max`, and 128 MiB if `window_log_max` is 0.
     """
     size = WINDOW_SIZE_MAX_DEFAULT
     for key, value in pairs:

@@ -107,7 +107,7 @@ def frame_window(data: bytes | memoryview, start: int, content_size: int) -> int
     """
     Return the window size in bytes of the frame at `data[start:]`, whose header is complete and has a magic number.
 
-    For a single segment, that is `content_size`, the declared size of its content.
+    For a single segment, the window size is `content_size`, the declared size of the content.
     """
     return content_size if data[start + 4] & SINGLE_SEGMENT_FLAG else window_size(data[start + 5])
 
@@ -137,7 +137,7 @@ def is_trusted(declared: int, size: int) -> bool:
     """
     Return whether to allocate `declared` bytes, the declared content size of `size` bytes of frames, at once.
 
-    A wrong size would waste memory, so it may be at most 1 GiB, or 64 times `size` if that is more.
+    A wrong size would waste memory, so only sizes up to 1 GiB or, if larger, up to 64 times `size` are trusted.
     """
     return declared <= max(DECLARED_SIZE_TRUST, 64 * size)
 
@@ -146,7 +146,7 @@ def trusted_hint(hint: int, size: int) -> int:
     """
     Return how many bytes to allocate at once for the content of `size` bytes of input.
 
-    That is `hint`, the caller's estimate, but at most 64 MiB (or 32 times `size` if that is more), and never more than
-    so much input can contain.
+    The result is `hint`, the caller's estimate, but at most 64 MiB or, if larger, 32 times `size`, and never more than
+    the most content that so much input can have.
     """
     return min(hint, max(HINT_TRUST, 32 * size), content_size_max(size))

@@ -73,7 +73,7 @@ class DecompressionPreset:
 
     def _new_stream(self, multi_frame: bool = False, frame_by_frame: bool = False) -> ZstdDecompressor:
         """
-        Return a new decompressor with these settings; `multi_frame` is that of `ZstdDecompressor`.
+        Return a new decompressor with these settings; `multi_frame` means the same as for `ZstdDecompressor`.
 
         With `multi_frame` and `frame_by_frame`, each call of decompress() stops at the end of a frame.
         """

@@ -35,7 +35,7 @@ class Verified(NamedTuple):
     """
     The results of `verify`: numbers of frames and checksums, sizes in bytes, and whether a seek table ends the data.
 
-    `frames` and `compressed_size` include skippable frames, also that of the seek table.
+    `frames` and `compressed_size` include skippable frames, and so the seek table.
     """
 
     frames: int
@@ -81,8 +81,8 @@ class Extras(BackendMethods):
         """
         Return a table of the frames of bytes or a file, like a seekable file's table, but without checksums.
 
-        `source` is that of `iter_frames`. Only frames that do not declare their size are decompressed; `zstd_dict` and
-        `options` are those of `decompress`. Appending the result's `to_bytes()` to the frames creates a seekable file.
+        `source` is as in `iter_frames`. Only frames that do not declare their size are decompressed; `zstd_dict` and
+        `options` are as in `decompress`. Appending the result's `to_bytes()` to the frames creates a seekable file.
         Raises ZstdError unless the source consists of complete frames, and SeekableFormatError for a frame that has
         4 GiB or more, compressed or decompressed.
         """
@@ -101,7 +101,7 @@ class Extras(BackendMethods):
         """
         Decompress bytes or a file without keeping the content, and return counts of what was verified.
 
-        `source` is that of `iter_frames`; `zstd_dict`, `options`, `threads` and `max_output_size` are those of
+        `source` is as in `iter_frames`; `zstd_dict`, `options`, `threads` and `max_output_size` are as in
         `decompress_iter`. If the source ends with a seek table, its frames are found by the table and decompressed in
         the calling thread; the table's sizes and checksums must match the frames. Raises the errors of decompression,
         ZstdError for data that does not consist of complete frames, and SeekableFormatError for a table that does not

@@ -176,7 +176,7 @@ def plan_decompression(
     Check `threads`; return the plan for decompressing with several threads, or None if one thread does all the work.
 
     That is so if `threads` means one thread, if the GIL prevents parallel work, for frames without magic number, and
-    with a prefix. `zstd_dict` and `options` are assumed to be checked; `truncated` is that of DecompressionPlan.
+    with a prefix. `zstd_dict` and `options` are assumed to be checked; see DecompressionPlan for `truncated`.
     """
     count = useful_threads(module, threads)
     if count == 1 or (options and options.get(DECOMPRESSION_FORMAT)):

@@ -289,7 +289,7 @@ def compressed_pieces(
     """
     Compress a source, a file object or an iterable of buffers, into several frames; yield them in pieces.
 
-    `read_size` is how many bytes are read at a time from a file object that is not one of the io module's own. Raises
+    `read_size` is how many bytes are read at a time from a file object for which `is_plain_file` is false. Raises
     ZstdError if the content does not have `size` bytes, unless `size` is None. If `read` is not None, calls it with the
     number of bytes of each read, and with a negative number for bytes that were counted but then missing.
     """

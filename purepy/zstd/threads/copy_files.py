@@ -249,7 +249,7 @@ def copy_frames(
     Decompress frames from file to file as far as FrameCopy can, and move both files to the end of the copied part.
 
     Returns the numbers of bytes read and written, which are 0 if nothing can be copied in this way. `limit` and `done`
-    are those of `FrameCopy.run`. After an error the destination contains what was written without a gap.
+    are as in `FrameCopy.run`. After an error the destination contains what was written without a gap.
     """
     read_from = place_of(source, is_written=False)
     written_to = place_of(destination, is_written=True) if read_from is not None else None
@@ -272,10 +272,10 @@ def rest_of(
     plan: DecompressionPlan, chunks: Iterator[Buffer], limit: int | None, read: int, written: int
 ) -> Generator[Bytes, None, None]:
     """
-    Yield the content that follows what `copy_frames` has copied; nothing if that was everything.
+    Yield the content after the part that `copy_frames` has copied; yield nothing if it has copied everything.
 
     `chunks` is the rest of the source. `read` and `written` are the results of `copy_frames`, and `limit` includes what
-    was written. Each view that is yielded is valid until the next one is requested.
+    was written. Each view that is yielded is valid until the next view is requested.
     """
     if read:
         first = next(chunks, None)

@@ -4,8 +4,8 @@ Decompress frames of one stream in parallel; a large frame is decompressed while
 
 A complete frame of at most 64 MiB that, by its header or blocks, has no more content than this, is decompressed in one
 go. Adjacent small frames are combined into a run, which one job decompresses. The pieces of a larger frame, or of data
-that is not a frame, go to one job as they arrive, which raises the same errors as a decompressor in the calling thread.
-Memory is bounded by the number of frames in progress and the most that each can hold.
+that is not a frame, go to one job as they arrive. This job raises the same errors as a decompressor in the calling
+thread. Memory is bounded by the number of frames in progress and the most that each can hold.
 """
 
 from __future__ import annotations
@@ -362,7 +362,7 @@ def decompressed_views(
     plan: DecompressionPlan, chunks: Iterator[Buffer], limit: int | None, before: int = 0
 ) -> Generator[Bytes, None, None]:
     """
-    Yield the content of a stream, as bytes or as views that are valid until the next one is requested.
+    Yield the content of a stream, as bytes or as views. Each view is valid until the next piece is requested.
 
     Raises ZstdLimitError once this content, together with `before` bytes of earlier content, exceeds `limit` bytes
     (None: no limit).
