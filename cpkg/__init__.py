@@ -92,7 +92,7 @@ def __getattr__(name: str) -> Named:
         except ImportError as exc:
             if name != "dask":
                 raise
-            # completion and `inspect` ignore only AttributeError if Dask is not installed
+            # without Dask, completion and `inspect` must get AttributeError, the only exception that they ignore
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}: {exc}") from exc
     source = imported(_LAZY.get(name, "purepy.base.errors"))
     if name in ("dumps", "loads"):

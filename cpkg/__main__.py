@@ -11,7 +11,7 @@ def main() -> int:
     if sys.argv[1:2] == ["run"]:
         from cpkg.cli.run import main as run
 
-        return run(sys.argv[2:])  # the program that it runs handles Ctrl-C itself
+        return run(sys.argv[2:])  # it executes a program, which handles Ctrl-C itself
     if sys.argv[1:2] == ["zstd"]:
         from cpkg.cli.zstd.main import main as zstd
 
@@ -28,7 +28,7 @@ def _main() -> int:
     """
     Load the command line, run it and return its exit status.
 
-    If click is not installed, this is the reduced command line, which does not need click.
+    If click is not installed, loads the reduced command line instead, which does not need click.
     """
     try:
         from cpkg.cli.commands import main as run

@@ -3,9 +3,9 @@
 Choose a backend for each codec, once and on first use, and record the reason.
 
 A policy is `auto` or the name of a backend, from `CPKG_MSGPACK_BACKEND`, `CPKG_ZSTD_BACKEND` or, for both codecs,
-`CPKG_BACKEND`. Only `auto` falls back to another backend. If a named backend cannot load, ImportError is raised with
-the reason: with another backend, users would have to find out why a program runs twenty times slower. Errors that
-caused a fallback are kept here, and `backend_info()` shows them.
+`CPKG_BACKEND`. Only `auto` falls back to another backend. If a backend chosen by name cannot load, ImportError is
+raised with the reason: after a silent fallback, users would have to find out why a program runs twenty times slower.
+Errors that caused a fallback are kept here, and `backend_info()` shows them.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 POLICIES = ("auto", "native", "dlopen", "stdlib", "pure")
 
-# The backends of each codec, fastest first; `auto` tries them in this order. It is the same on every interpreter and in
-# both directions. docs/performance.md, "Which backend is fastest", has the figures; change both together.
+# The backends of each codec, fastest first; `auto` tries them in this order. The order is the same on every
+# interpreter, for encoding and for decoding. docs/performance.md, "Which backend is fastest", has the figures; change
+# both together.
 MODULES: dict[str, dict[str, str]] = {
     "msgpack": {
         "native": f"cpkg._native.msgpack.{'pypy.backend' if sys.implementation.name == 'pypy' else 'cpython'}",
@@ -42,7 +43,7 @@ MODULES: dict[str, dict[str, str]] = {
 }
 
 ELSEWHERE = "start Python in another folder, or run pip install -e . in the source folder"
-"""Advice for the case that a source folder hides the installed package."""
+"""What to do if a source folder hides the installed package."""
 
 
 class Choice:
@@ -67,7 +68,7 @@ _chosen: dict[str, Choice] = {}
 
 def load(codec: str, backend: str) -> ModuleType:
     """
-    Return the module of a backend, imported at the first call; if that raised ImportError, so do later calls.
+    Return the module of a backend. The first call imports it; if the import failed, later calls raise the same error.
 
     Raises ImportError, with the reason, if the backend cannot load or the codec has no such backend, and ValueError for
     an unknown codec or backend and for "auto".
@@ -132,7 +133,7 @@ def policy(codec: str) -> tuple[str, str]:
     """
     Return the policy for a codec and the environment variable that set it ("auto" and "the default" if neither did).
 
-    Raises ImportError if the variable that counts has an unknown policy.
+    A codec's own variable wins over CPKG_BACKEND. Raises ImportError if the value of the variable is not a policy.
     """
     for variable in (f"CPKG_{codec.upper()}_BACKEND", "CPKG_BACKEND"):
         value = os.environ.get(variable, "").strip().lower()
@@ -145,7 +146,7 @@ def policy(codec: str) -> tuple[str, str]:
 
 def choose(codec: str) -> Choice:
     """
-    Return the Choice for a codec, which the first call that succeeds makes by the policy at that time, and keeps.
+    Return the Choice for a codec. The first successful call makes it, by the policy at that time, and keeps it.
 
     Raises ImportError if the policy is not valid, if it names a backend that cannot load, or if no backend can load.
     """
@@ -186,7 +187,7 @@ def record(codec: str) -> Built | None:
     except ImportError:
         return None
     suffix: str = "".join(imported("_imp").extension_suffixes()[:1])
-    return codecs.get(codec + suffix) or codecs.get(codec)  # the first is of an editable install, the second of a wheel
+    return codecs.get(codec + suffix) or codecs.get(codec)  # the keys of an editable install and of a wheel
 
 
 def _built(codec: str) -> tuple[bool, str]:
@@ -213,7 +214,7 @@ def hidden_package() -> str | None:
     metadata = imported("importlib.metadata")
     folder = _source_folder()
     for found in metadata.distributions(name="cpkg-codecs"):
-        installed = str(found.locate_file(""))  # a build in the source folder leaves its metadata there
+        installed = str(found.locate_file(""))  # perhaps the source folder: a build leaves metadata there
         if os.path.isdir(os.path.join(installed, "cpkg")) and not os.path.samefile(installed, folder):
             return installed
     return None

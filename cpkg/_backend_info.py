@@ -76,7 +76,11 @@ def _library(choice: Choice) -> str | None:
 
 
 def states(codec: str, until: str = "") -> dict[str, str]:
-    """Load all backends of a codec that are faster than `until` ("": all); return by name why each failed, or ""."""
+    """
+    Load the backends of a codec that are faster than the backend `until`; "" means all backends.
+
+    Returns, for the name of each, the reason why loading it failed, or "" if it succeeded.
+    """
     found = {}
     for backend in itertools.takewhile(until.__ne__, MODULES[codec]):
         try:

@@ -4,8 +4,8 @@
 The interface of a backend: the names of its module. mypy checks every backend against it, and so does a test at run
 time.
 
-A name that a backend cannot provide is None in its module. Callers compare a capability with None, or read a truth
-value. They use a backend's name only in reports and errors, and never ask whether its module has an attribute.
+A name that a backend cannot provide is None in its module. To find out what a backend can do, callers compare such a
+name with None, or read a name that is a bool. They use BACKEND only in reports and errors, and never call `hasattr`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class MsgpackBackend(Protocol):
     @property
     def find_excess(self) -> Callable[..., int]:
         """
-        A function `(data, limit, max_depth)`: the offset of the value with which a message weighs more than `limit`.
+        A function `(data, limit, max_depth)`; returns the offset of the value that makes a message exceed `limit`.
 
         If there is no such value, it returns a negative number; see `find_excess` of `purepy.msgpack.weigher`.
         """
@@ -160,7 +160,7 @@ class ZstdBackend(Protocol):
 
     @property
     def _job_calls(self) -> object:
-        """C functions for `dumps` and `loads` of a compiled MessagePack (ffi_build/common/zstd_calls.h), or None."""
+        """C functions that `dumps` and `loads` in C call (see ffi_build/common/zstd_calls.h), or None."""
 
 
 if TYPE_CHECKING:

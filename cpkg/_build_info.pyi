@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Written at build time, by setup.py or ffi_build/wheels/release.py.
+# The module is written at build time, by setup.py or ffi_build/wheels/release.py.
 from typing import TypedDict
 
 class Built(TypedDict):
@@ -15,4 +15,4 @@ class Built(TypedDict):
 MODE: str
 BUILT_BY: str
 CODECS: dict[str, Built]
-"""The records by codec; in an editable install, by codec and suffix of the interpreter's modules."""
+"""The records. A key is a codec; in an editable install, the suffix of the interpreter's modules follows it."""

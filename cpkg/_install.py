@@ -5,7 +5,8 @@ Let imports of other packages' names find cpkg's modules if those packages are a
 Libraries import `msgpack`, `zstandard`, `backports.zstd` or `compression.zstd`. A finder at the end of `sys.meta_path`
 receives a name only after all other finders have failed, so an installed package wins, even if it becomes importable
 later. With `force`, and for a `compression.zstd` that was built without libzstd, a second finder at the start of
-`sys.meta_path` wins over installed packages. Both create modules with those names and the attributes of cpkg's modules.
+`sys.meta_path` wins over installed packages. Both finders create modules that have those names and the attributes of
+cpkg's modules.
 """
 
 from __future__ import annotations
@@ -48,9 +49,9 @@ def install(*names: str, force: bool = False) -> dict[str, bool]:
     that use these names, because most of them decide during their own import. It may be called again. Interpreters that
     this process starts do not inherit the setting.
 
-    Returns, for each of the names, whether it resolves to cpkg now. Without `force`, it does not if another package of
-    that name is importable or imported, or if None in `sys.modules` forbids its import. Warns (RuntimeWarning) if a
-    name in `names` does not resolve to cpkg. Raises ValueError for any other name.
+    Returns, for each of the names, whether it resolves to cpkg now. Without `force`, a name does not if another package
+    of that name is importable or imported, or if None in `sys.modules` forbids its import. Warns (RuntimeWarning) if a
+    name in `names` does not resolve to cpkg. Raises ValueError for a name that is not one of the four.
     """
     for name in names:
         if name not in _TARGETS:
@@ -91,7 +92,7 @@ def is_ours(name: str) -> bool:
     """Return whether an import of `name`, a key of `_TARGETS`, finds cpkg's module."""
     module = sys.modules.get(name)
     if module is not None and module is sys.modules.get(_TARGETS[name]):
-        return True  # the caller put it there
+        return True  # the caller put cpkg's module there
     try:
         spec = find_spec(name)
     except Exception as exc:  # a parent that is not cpkg's and cannot be imported, or is not a package
@@ -140,7 +141,7 @@ class _Portions:
     """
     The `__path__` of an empty package that exists only to contain a module, such as `backports` for `backports.zstd`.
 
-    Each iteration yields the folders of a namespace package with the same name that `sys.path` has at that time.
+    Each iteration searches `sys.path` again, and yields the folders of a namespace package with the same name.
     """
 
     def __init__(self, name: str) -> None:
@@ -153,9 +154,9 @@ class _Portions:
 
 class _Finder:
     """
-    Finds the modules in `names` and the submodules in `_SUBMODULES`.
+    Finds the modules in `names`, and the submodules of these modules in `_SUBMODULES`.
 
-    `_last` also provides the packages that contain them (`backports`, `compression`) if no other finder does.
+    `_last` also provides the packages that contain the modules (`backports`, `compression`) if no other finder does.
     """
 
     def __init__(self) -> None:

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Open what the caller names, for reading or writing from start to end: a path, a file object, a descriptor, or a URL.
+Open a path, a file object, a descriptor or a URL, for reading or writing from start to end.
 
 - A str with `scheme://` is a URL (`cpkg/_urls.py`), which fsspec opens, unless a file of that name exists.
 - An int is a descriptor. Descriptors and file objects belong to the caller and stay open.
 - Record files are read and written at positions, so `cpkg/records/sources.py` opens them.
 - A file named by a path, and an object named by a URL, appear complete or not at all (`purepy/base/new_files.py`,
   `Upload`).
-- A non-blocking file that has no data now, or takes none, raises BlockingIOError (`purepy/base/reading.py`,
+- A non-blocking file that has no data now, or accepts no data now, raises BlockingIOError (`purepy/base/reading.py`,
   `purepy/base/writing.py`).
 """
 
@@ -53,10 +53,10 @@ def reading(place: Place, *, seeks: bool = False) -> File:
     """
     Open a binary file for reading, and return a context manager for it.
 
-    At its end, it closes a file that it opened by a path or URL; descriptors and the caller's file objects stay open.
-    Paths and descriptors are opened without a buffer. By default, an http(s) URL is read in one response, and the file
-    cannot seek. With `seeks`, the file requests ranges; if the server does not support them, only its beginning can be
-    read.
+    When the block ends, it closes a file that was opened by a path or URL; descriptors and the caller's file objects
+    stay open. Paths and descriptors are opened without a buffer. By default, an http(s) URL is read in one response,
+    and the file cannot seek. With `seeks`, the file can seek, because it requests ranges of the URL; if the server does
+    not support ranges, only the beginning of the file can be read.
 
     Raises OSError as `open` does, ImportError for a URL without fsspec, and TypeError for an object that is not a
     place.
@@ -75,8 +75,8 @@ def writing(place: Place, *, overwrite: bool = True) -> Iterator[File]:
     """
     Return a context manager for a binary file for writing from start to end.
 
-    A file named by a path or URL appears, or replaces an existing one, when the block ends, and not if the block
-    raises; see `replacing` and `Upload`. For these, raises FileExistsError if the file exists and `overwrite` is false.
+    A file named by a path or URL appears, or replaces an existing file, when the block ends without an exception; see
+    `replacing` and `Upload`. If such a file exists and `overwrite` is false, raises FileExistsError.
     Descriptors and file objects stay open.
     """
     if is_file(place, "write"):

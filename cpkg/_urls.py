@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""URLs, which fsspec opens: how they are recognized, and objects that appear only when they are complete."""
+"""Recognize URLs, open them with fsspec, and write objects that appear only when they are complete."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Upload:
         if not overwrite and fs.exists(path):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), url)
         folder = path.rpartition("/")[0]
-        with Suppressed(OSError, NotImplementedError):  # opening will raise the error
+        with Suppressed(OSError, NotImplementedError):  # if this failed, opening the object raises an error
             if folder:
                 fs.makedirs(folder, exist_ok=True)
         try:
@@ -98,7 +98,7 @@ class Upload:
         self._is_broken = True  # until this call has succeeded
 
     def close(self) -> None:
-        """Complete the object, which then exists; do nothing if it was closed or discarded, raise OSError if broken."""
+        """Complete the object: it then exists. Does nothing after close or discard; raises OSError if broken."""
         if self._file is None and not self._is_broken:
             return
         if self._is_broken:

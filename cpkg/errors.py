@@ -3,7 +3,7 @@
 """
 The exceptions of all codecs, backends and formats: one tree, under CodecError.
 
-The drop-ins also have those that the original packages have (`cpkg.msgpack.OutOfData`, `cpkg.zstd.ZstdError`).
+The drop-ins also have the exceptions of the original packages (`cpkg.msgpack.OutOfData`, `cpkg.zstd.ZstdError`).
 """
 
 from __future__ import annotations
