@@ -61,12 +61,12 @@ def open(
     """
     Open a file of compressed data; `filename` is a path or a file object.
 
-    `mode` is "r", "w", "a" or "x": with "b" the file is opened for bytes (default "rb"), without "b" for text, as
-    with "t". For bytes, the result is a ZstdDecompressionReader or a ZstdCompressionWriter, for text an
+    `mode` is "r", "w", "a" or "x" (default "rb"): with "b" the file is opened for bytes, without it, or with "t",
+    for text. For bytes, the result is a ZstdDecompressionReader or a ZstdCompressionWriter, for text an
     io.TextIOWrapper. `cctx` is the ZstdCompressor and `dctx` the ZstdDecompressor to use instead of one with
     default settings. `encoding`, `errors` and `newline` are those of io.TextIOWrapper.
-    Closing the result closes a file object only if `closefd` is true, and always a file that was opened by its
-    path. Raises ValueError for another mode, and TypeError for an object that is neither a path nor a file.
+    Closing the result closes a file object only if `closefd` is true. A file that was opened by its path is always
+    closed. Raises ValueError for another mode, and TypeError for an object that is neither a path nor a file.
     """
 
 @overload
@@ -122,7 +122,7 @@ def train_dictionary(
         steps: how many values of `k` are tried; 4 if `steps` and `threads` are both 0.
         threads: how many threads search; below 0, one per processor.
 
-    0 means libzstd's default where nothing else is said. The backend `stdlib` uses only `dict_size`, `samples` and
+    Unless stated otherwise, 0 means libzstd's default. The backend `stdlib` uses only `dict_size`, `samples` and
     `dict_id`; `pure` cannot train and raises ZstdError. Raises TypeError and ValueError for wrong arguments, and
     ZstdError if the samples are too small or too few, or if libzstd rejects a parameter.
     """

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 Bytes = Union[bytes, memoryview]
 
 PIECE_SIZE = 1 << 20
-"""The default size in bytes of the pieces into which larger buffers are cut, so that little output is held at once."""
+"""The default size in bytes of the pieces into which larger buffers are cut, to hold little output at a time."""
 
 
 def pieces_of(data: Bytes, size: int = PIECE_SIZE) -> Iterator[Bytes]:
-    """Yield views of at most `size` bytes of `data`; if `data` has at most `size` bytes, even none, yield it itself."""
+    """Yield `data` itself if it has at most `size` bytes (perhaps 0), otherwise views of at most `size` bytes."""
     if len(data) <= size:
         yield data
         return
@@ -43,7 +43,7 @@ def read_chunk(source: Readable, size: int) -> Bytes:
 
 def rename(exc: ZstdError, what: str, start: int = 0) -> ZstdError:
     """
-    Return an error like `exc`, but without its advice, whose text begins with `what`, as in python-zstandard.
+    Return an error like `exc`, with `what` before its text, as in python-zstandard, and without its advice.
 
     `start` is the position in the input, in bytes, from which the offset of `exc` counts.
     """
@@ -60,7 +60,7 @@ def threads_wanted(threads: int) -> int:
     """
     Return `threads`, or the number of processors that this process may use if `threads` is below 0.
 
-    Raises OverflowError if `threads` is no signed 32-bit integer.
+    Raises OverflowError if `threads` is not a signed 32-bit integer.
     """
     threads = index(threads)
     if not -(2**31) <= threads < 2**31:
@@ -85,7 +85,7 @@ def require_positive(value: int, name: str) -> None:
 
 
 def as_size(value: int) -> int:
-    """Return `value` as an int; raise TypeError if it is no integer, OverflowError if it has no signed 64-bit form."""
+    """Return `value` as an int; raises TypeError if it is not an integer, OverflowError if it exceeds 64 bits."""
     value = index(value)
     if not -(2**63) <= value < 2**63:
         raise OverflowError("cannot fit 'int' into an index-sized integer")

@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 
 def names_over(codec: ZstdBackend, module: str = "cpkg.zstandard") -> dict[str, object]:
-    """Return, by name, two constants, and types and functions for the backend `codec`; their __module__ is `module`."""
+    """
+    Return types, functions and two constants of this package for the backend `codec`, by name.
+
+    `module` becomes the `__module__` of the types and functions.
+    """
     presets = imported("cpkg._native.zstd.presets" if codec.IS_WRAPPED else "purepy.zstd.pure.presets")
     of_compression, of_decompression = presets.preset_types(codec)
 

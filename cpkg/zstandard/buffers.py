@@ -2,8 +2,8 @@
 """
 BufferWithSegments and related types: many pieces of bytes in one block of memory.
 
-All types but the collection have the buffer protocol. A class written in Python needs Python 3.12 or PyPy's
-`bufferable` for that; on CPython before 3.12 the types are subclasses of bytes, which copy.
+All types except the collection have the buffer protocol. A Python class can implement it since Python 3.12, and on PyPy
+with `bufferable`. On CPython before 3.12 the types are subclasses of bytes instead, which copy their data.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class BufferWithSegmentsCollection:
     """
     The segments of several `buffers` (BufferWithSegments) as one sequence, in order.
 
-    Raises ValueError if there are no buffers or a buffer has no segments or no bytes, and TypeError for other objects.
+    Raises ValueError if there are no buffers or a buffer has no segments or no bytes, and TypeError for other types.
     Replaces `zstandard.BufferWithSegmentsCollection`.
     """
 

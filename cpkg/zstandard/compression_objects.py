@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 class ZstdCompressionObj(Exclusive):
     """
-    Compresses one frame in pieces, with the methods of zlib's objects (replaces `zstandard.ZstdCompressionObj`).
+    Compresses one frame in pieces, with the methods of zlib.compressobj() (replaces `zstandard.ZstdCompressionObj`).
 
     Returned by `ZstdCompressor.compressobj`. Methods may be called from several threads.
     """
@@ -34,7 +34,7 @@ class ZstdCompressionObj(Exclusive):
         self._finished = False
 
     def compress(self, data: Buffer) -> bytes:
-        """Compress `data`, a buffer; return the available output, perhaps b"". Raises ZstdError after the end."""
+        """Compress `data`, a buffer; return available output, perhaps b"". Raises ZstdError if the frame has ended."""
         view = view_of(data)
         with self._turn():
             if self._finished:

@@ -39,15 +39,15 @@ class ZstdCompressor:
     Args:
         level: -131072 to 22; 0 means 3. A lower level counts as -131072, a higher one raises ValueError.
         dict_data: a ZstdCompressionDict.
-        compression_params: a ZstdCompressionParameters. With it, `level` is only checked, and giving an argument below
-            raises ValueError.
+        compression_params: a ZstdCompressionParameters. With it, `level` is only checked, and the arguments below must
+            not be given (ValueError).
         write_checksum: whether frames end with a checksum; default False.
         write_content_size: whether the header declares the content's size, if it is known; default True.
         write_dict_id: whether the header names the dictionary; default True.
         threads: how many additional threads compress a frame; below 0, one per processor. Raises ZstdError if the
-            backend does not support it.
+            backend does not support such threads.
 
-    Threads may share a compressor, and it may have any number of streams at a time: each has its own context.
+    Threads may share a compressor. It may have any number of streams at a time: each stream has its own context.
     """
 
     _codec: ClassVar[ZstdBackend]
@@ -152,7 +152,7 @@ class ZstdCompressor:
         """
         Return a file from which the compressed content of `source`, a file or a buffer, is read.
 
-        `size` is the content's size in bytes, if known; the size of a buffer always is. `read_size` is how many bytes
+        `size` is the content's size in bytes, if known; a buffer's size is always known. `read_size` is how many bytes
         are read from a file at a time. Closing the reader closes the source unless `closefd` is false.
         """
         require_positive(read_size, "read_size")

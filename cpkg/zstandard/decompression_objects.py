@@ -21,8 +21,8 @@ class ZstdDecompressionObj(Exclusive):
     """
     Decompresses one frame in pieces, with the methods of zlib's objects (replaces `zstandard.ZstdDecompressionObj`).
 
-    Returned by `ZstdDecompressor.decompressobj`. With `read_across_frames` it continues with the next frame; `eof` then
-    stays false and `unused_data` empty. Methods may be called from several threads.
+    Returned by `ZstdDecompressor.decompressobj`. With `read_across_frames` the object continues with the next frame;
+    `eof` then stays false and `unused_data` empty. Methods may be called from several threads.
     """
 
     __slots__ = ("_failure", "_lock", "_read_across_frames", "_stream", "_unused")
@@ -38,8 +38,9 @@ class ZstdDecompressionObj(Exclusive):
         """
         Decompress `data`, a buffer, and return the available content, perhaps b"".
 
-        Raises ZstdError for data that is not a valid frame, in each call after such an error or another exception that
-        lost content, and, without `read_across_frames`, in each call after the end of the frame.
+        Raises ZstdError for data that is not a valid frame, and in each call after such an error or after another
+        exception that lost content. Without `read_across_frames`, also raises it in each call after the end of the
+        frame.
         """
         view = view_of(data)
         with self._turn():
@@ -57,7 +58,7 @@ class ZstdDecompressionObj(Exclusive):
         is_inside = not stream._at_start
         try:
             output = stream.decompress(view)
-            while self._read_across_frames and not stream.needs_input:  # raises an error found in a later frame
+            while self._read_across_frames and not stream.needs_input:  # this call raises the error of a later frame
                 output += stream.decompress(b"")
         except BaseException as exc:
             if isinstance(exc, ZstdError):

@@ -50,7 +50,7 @@ class ZstdDecompressor:
     `dict_data` is a ZstdCompressionDict. `max_window_size` is the largest window, in bytes, that a frame may require
     (0: 128 MiB). `format` is FORMAT_ZSTD1 or FORMAT_ZSTD1_MAGICLESS. Raises ZstdError for values out of bounds.
 
-    Threads may share a decompressor, and it may have any number of streams at a time: each has its own context.
+    Threads may share a decompressor. It may have any number of streams at a time: each stream has its own context.
     """
 
     _codec: ClassVar[ZstdBackend]
@@ -213,9 +213,9 @@ class ZstdDecompressor:
 
         A file is read in pieces of `read_size` bytes; the first `skip_bytes` bytes, fewer than `read_size`, are
         skipped. Reading begins when the first piece is requested. Data after the frame is ignored. A skippable frame,
-        and a `reader` without further data, give no pieces. Raises ValueError for an object that is neither a file nor
-        a buffer and for fewer than `skip_bytes` bytes, and ZstdError for data that is truncated, corrupted or not a
-        frame.
+        and a `reader` without further data, yield no pieces. Raises ValueError for an object that is neither a file nor
+        a buffer, and for data of fewer than `skip_bytes` bytes. Raises ZstdError for data that is truncated, corrupted
+        or not a frame.
         """
         require_positive(write_size, "write_size")
         skip_bytes = index(skip_bytes)
@@ -277,11 +277,11 @@ class ZstdDecompressor:
 
     def decompress_content_dict_chain(self, frames: list[bytes]) -> bytes:
         """
-        Return the content of the last of several frames, each of which has the previous content as its dictionary.
+        Return the content of the last of several frames; the content of each frame is the dictionary of the next.
 
-        This decompressor's own settings do not apply. Every frame must declare its content's size. Raises TypeError if
-        `frames` is not a list, ValueError for an empty list and for items that are not such frames, and ZstdError for
-        frames that fail to decompress.
+        This decompressor's own settings do not apply. Raises TypeError if `frames` is not a list, ValueError for an
+        empty list and for items that are not frames or do not declare their content's size, and ZstdError for frames
+        that fail to decompress.
         """
         if not isinstance(frames, list):
             raise TypeError("argument must be a list")
@@ -321,9 +321,9 @@ class ZstdDecompressor:
 
         `frames` is a list of buffers, a BufferWithSegments or a BufferWithSegmentsCollection. `decompressed_sizes` is a
         buffer with the size in bytes of each content, as 64-bit unsigned integers; 0 is allowed for frames that declare
-        it. `threads` is the number of threads: 0 and 1 mean one, below 0 means one per processor. Raises TypeError and
-        ValueError for wrong arguments, ValueError for a frame without any known size, and ZstdError, whose text names
-        the item, for a frame that fails to decompress or has another size.
+        their size. `threads` is the number of threads: 0 and 1 mean one, below 0 means one per processor. Raises
+        TypeError and ValueError for wrong arguments, and ValueError for a frame whose size is neither given nor
+        declared. Raises ZstdError, whose text names the item, for a frame that fails to decompress or has another size.
         """
         from cpkg.zstandard.batches import decompress_all
 

@@ -63,10 +63,10 @@ class ZstdCompressionDict:
         """
         Let compressors created from now on use `level`, or `compression_params`, with the dictionary.
 
-        They replace the compressor's own level and parameters of the search for matches; only these parameters of
-        `compression_params` count. With `level`, compressors also share the dictionary's tables, except for raw content
-        that has a dictionary header. A dictionary of fewer than 8 bytes changes nothing. Raises ValueError unless
-        exactly one of the two is given (a level of 0 counts as not given), and ZstdError if the type is
+        They replace the compressor's own level and its parameters of the search for matches; other parameters in
+        `compression_params` are ignored. With `level`, compressors also share the dictionary's tables, except for raw
+        content that has a dictionary header. A dictionary of fewer than 8 bytes changes nothing. Raises ValueError
+        unless exactly one of the two is given (a level of 0 counts as not given), and ZstdError if `dict_type` is
         DICT_TYPE_FULLDICT but the data has no dictionary header.
         """
         if level and compression_params:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Feed: a backend's compression stream that counts bytes, and refuses further data once some was lost."""
+"""Feed: a backend's compression stream that counts bytes, and refuses further data after data was lost."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Progress:
         self.ingested = self.flushed = self.produced = 0
 
     def counts(self) -> tuple[int, int, int]:
-        """Return three counts of bytes: taken, of these in full blocks or before the last flush, and produced."""
+        """Return three sizes in bytes: all input, the input in full blocks or before the last flush, and the output."""
         waiting = (self.ingested - self.flushed) % BLOCKSIZE_MAX
         return self.ingested, self.ingested - waiting, self.produced
 
@@ -35,8 +35,8 @@ class Feed:
     One frame that a ZstdCompressor compresses, or several in sequence.
 
     After an exception that has lost data of the frame, each `push` raises ZstdError, whose text gives the reason.
-    `size` is the size of the first frame's content in bytes, -1 if unknown. The compressor refers only to `progress`,
-    to avoid a reference cycle, because the stream refers to the compressor.
+    `size` is the size of the first frame's content in bytes, -1 if unknown. The stream refers to the compressor; to
+    avoid a reference cycle, the compressor refers to `progress` and not to the Feed.
     """
 
     __slots__ = ("_failure", "_stream", "progress")
@@ -49,11 +49,11 @@ class Feed:
         self.progress = Progress()
 
     def push(self, data: Bytes, mode: int = CONTINUE) -> bytes:
-        """Compress `data`; return available output, all of it in mode FLUSH_BLOCK or FLUSH_FRAME (ends the frame)."""
+        """Compress `data` and return output; FLUSH_BLOCK returns all output, FLUSH_FRAME also ends the frame."""
         if self._failure is not None:
             raise ZstdError(self._failure)
         if not data and mode == CONTINUE:
-            return b""  # the stream must know at the start of a frame that it has no content
+            return b""  # only a frame that begins with FLUSH_FRAME can declare that it is empty
         stream = self._stream
         is_inside = stream.last_mode != FLUSH_FRAME
         try:
@@ -62,7 +62,7 @@ class Feed:
             if isinstance(exc, ZstdError):
                 self._failure = str(exc)
             elif not isinstance(exc, RuntimeError) or (is_inside and stream.last_mode == FLUSH_FRAME):
-                # a signal handler raised and the stream was reset; a RuntimeError may also just refuse the call
+                # a signal handler raised and the stream was reset; a RuntimeError without a reset refused the call
                 self._failure = f"the frame was abandoned because of {exception_text(exc, repr)}"
             raise
         progress = self.progress
@@ -73,7 +73,7 @@ class Feed:
         return output
 
     def outputs(self, next_chunk: Callable[[], Bytes]) -> Iterator[bytes]:
-        """Yield one frame in pieces, some perhaps b"", then `release`; `next_chunk` returns content, b"" at the end."""
+        """Yield one frame in pieces (some perhaps b""), then call `release`; `next_chunk` returns b"" at the end."""
         try:
             while chunk := next_chunk():
                 yield self.push(chunk)

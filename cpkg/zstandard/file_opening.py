@@ -33,12 +33,12 @@ def make_open(
         """
         Open a file of compressed data; `filename` is a path or a file object.
 
-        `mode` is "r", "w", "a" or "x": with "b" the file is opened for bytes (default "rb"), without "b" for text, as
-        with "t". For bytes, the result is a ZstdDecompressionReader or a ZstdCompressionWriter, for text an
+        `mode` is "r", "w", "a" or "x" (default "rb"): with "b" the file is opened for bytes, without it, or with "t",
+        for text. For bytes, the result is a ZstdDecompressionReader or a ZstdCompressionWriter, for text an
         io.TextIOWrapper. `cctx` is the ZstdCompressor and `dctx` the ZstdDecompressor to use instead of one with
         default settings. `encoding`, `errors` and `newline` are those of io.TextIOWrapper.
-        Closing the result closes a file object only if `closefd` is true, and always a file that was opened by its
-        path. Raises ValueError for another mode, and TypeError for an object that is neither a path nor a file.
+        Closing the result closes a file object only if `closefd` is true. A file that was opened by its path is always
+        closed. Raises ValueError for another mode, and TypeError for an object that is neither a path nor a file.
         """
         plain = mode.replace("t", "")
         reads = plain in ("r", "rb")

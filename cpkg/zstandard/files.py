@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _AHEAD_SIZE = 8 << 10
-"""How many bytes of output a smaller read requests at once; if there is an error in them, none can be read."""
+"""How many bytes of output a smaller read requests; if an error is found in them, none of them can be read."""
 
 
 class StreamFile(Exclusive):
@@ -76,7 +76,7 @@ class StreamFile(Exclusive):
 
 class Ahead(io.BytesIO):
     """
-    Output that was decompressed or compressed ahead: pieces of `step` bytes, and a shorter `rest`.
+    Output that was produced before a read requested it: pieces of `step` bytes, and a shorter `rest`.
 
     A read of `step` bytes needs no lock, because it gets a whole piece or nothing. Other reads hold the lock and take
     all pieces at once.
@@ -99,14 +99,14 @@ class StreamReader(StreamFile):
     """
     Base of the readers.
 
-    A small read takes a larger piece of output and keeps the rest, so that the next reads of exactly the same size only
-    slice it.
+    A small read produces more output than it returns and keeps the rest, so that the next reads of exactly the same
+    size only slice the rest.
     """
 
     _ahead: Ahead
     _failure: ZstdError | None = None
     _next: Callable[[int], bytes]
-    """Return output, b"" at its end. `limit` is the most bytes (-1: no limit); the compression reader ignores it."""
+    """Return at most `limit` bytes of output (-1: any number), b"" at the end; a compression reader ignores `limit`."""
 
     def __enter__(self) -> Self:
         if self._entered:
@@ -169,9 +169,9 @@ class StreamReader(StreamFile):
         Return `size` bytes, or fewer at the end of the output; -1 returns the rest.
 
         A read of `size` decompressed bytes also ends at the end of a frame, unless `read_across_frames` is true. If the
-        data has an error, reads of `size` bytes return the content before it, except for the last bytes (at most `size`
-        or 8 KiB), then raise ZstdError. A read with -1 raises ZstdError at once; after that, reads with a size return
-        only the content of the pieces of the source before the one with the error.
+        data has an error, reads of `size` bytes return the content before the error, except for its last bytes (at most
+        the larger of `size` and 8 KiB), then raise ZstdError. A read with -1 raises ZstdError at once. After it, reads
+        with a size return only the content before the piece of the source that has the error.
         """
         ahead = self._ahead
         if size == ahead.step:
@@ -202,11 +202,11 @@ class StreamReader(StreamFile):
             return result
 
     def _take(self, size: int, once: bool = False) -> bytes:
-        """Return `size` bytes (-1: all), or some if `once`; those found before an exception stay for later calls."""
+        """Return `size` bytes (-1: all), or some if `once`; bytes found before an exception stay for later calls."""
         ahead = self._ahead
         place, held, pieces = ahead.tell(), b"", []
         try:
-            held = ahead.read()  # from here on other threads, and calls from inside this one, find nothing
+            held = ahead.read()  # from here on, other threads and signal handlers find no pieces
             place = ahead.tell() - len(held)
             held += ahead.rest
             found = len(held)

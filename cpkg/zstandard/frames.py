@@ -49,7 +49,7 @@ def header_of(data: Buffer, magicless: bool = False) -> Header | int:
     """
     Return the header at the start of a buffer.
 
-    If the buffer ends inside the header, returns the least number of bytes, from the start, that the header needs.
+    If the buffer ends inside the header, returns the least possible size of the header in bytes.
     Raises ZstdError if the data is not a frame.
     """
     head = bytes(view_of(data)[:HEADER_SIZE_MAX])
@@ -93,7 +93,7 @@ def frame_content_size(data: Buffer) -> int:
 
 def frame_header_size(data: Buffer) -> int:
     """
-    Return the size in bytes of the header at the start of `data`, with the magic number; only its fifth byte is read.
+    Return the size in bytes of the header at the start of `data`, with its magic number; reads only the fifth byte.
 
     Raises ZstdError for fewer than 5 bytes. Replaces `zstandard.frame_header_size`.
     """

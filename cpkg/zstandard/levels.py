@@ -3,7 +3,7 @@
 The parameters of libzstd 1.5.7's levels, and their adjustment to the sizes of input and dictionary.
 
 Only `from_level` and `estimated_compression_context_size` of `ZstdCompressionParameters` use these tables. A
-compressor that gets a level passes it to the backend, which has tables of its own. A level has the fields window_log,
+compressor that gets a level passes it to the backend, which has its own tables. A level has the fields window_log,
 chain_log, hash_log, search_log, min_match, target_length and strategy of ZSTD_defaultCParameters in clevels.h.
 """
 
@@ -25,7 +25,7 @@ LEVEL_DEFAULT = 3
 
 _UNKNOWN = -1
 
-_LEVELS = (  # columns: any size, up to 256 KiB, 128 KiB and 16 KiB; the first row is the base of negative levels
+_LEVELS = (  # columns: input of any size, up to 256, 128 and 16 KiB; row 0 is for negative levels, row N for level N
     ((19, 12, 13, 1, 6, 1, 1), (18, 12, 13, 1, 5, 1, 1), (17, 12, 12, 1, 5, 1, 1), (14, 12, 13, 1, 5, 1, 1)),
     ((19, 13, 14, 1, 7, 0, 1), (18, 13, 14, 1, 6, 0, 1), (17, 12, 13, 1, 6, 0, 1), (14, 14, 15, 1, 5, 0, 1)),
     ((20, 15, 16, 1, 6, 0, 1), (18, 14, 14, 1, 5, 0, 2), (17, 13, 15, 1, 5, 0, 1), (14, 14, 15, 1, 4, 0, 1)),

@@ -43,7 +43,7 @@ class ZstdCompressionParameters:
 
     Args:
         format: FORMAT_ZSTD1 or FORMAT_ZSTD1_MAGICLESS.
-        compression_level: the level. A value out of bounds is replaced by the nearest allowed one, as are those of
+        compression_level: the level. If it is out of bounds, the nearest allowed value replaces it; the same is true of
             `threads`, `job_size` and `overlap_log`.
         window_log, hash_log, chain_log, search_log, min_match, target_length, strategy: how matches are searched for;
             0, or -1 for `strategy`, means the level's value.
@@ -143,7 +143,7 @@ class ZstdCompressionParameters:
 
     def _pairs(self) -> list[tuple[int, int]]:
         """
-        Return pairs of a parameter's key and value for libzstd, without those that equal its defaults.
+        Return pairs of a parameter's key and value for libzstd, without values that equal libzstd's defaults.
 
         Without threads, `job_size` and `overlap_log` are left out as well.
         """

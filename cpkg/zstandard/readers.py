@@ -47,9 +47,9 @@ def chunks_of(source: Any, read_size: int, skip: int = 0) -> Callable[[], Bytes]
     """
     Return a function that returns the next bytes of a file or buffer, and b"" at the end.
 
-    It reads up to `read_size` bytes of a file; pieces of a buffer have at least 1 MiB, except for the last. The first
-    `skip` bytes are skipped. Raises TypeError for an object that is neither a file nor a buffer, and ValueError for a
-    file that has fewer bytes than `skip`.
+    The function reads up to `read_size` bytes of a file; pieces of a buffer have at least 1 MiB, except for the last.
+    The first `skip` bytes are skipped. Raises TypeError for an object that is neither a file nor a buffer, and
+    ValueError for a file that has fewer bytes than `skip`.
     """
     if hasattr(source, "read"):
         left = skip

@@ -49,7 +49,7 @@ def make_train_dictionary(codec: Named) -> Callable[..., ZstdCompressionDict]:
             steps: how many values of `k` are tried; 4 if `steps` and `threads` are both 0.
             threads: how many threads search; below 0, one per processor.
 
-        0 means libzstd's default where nothing else is said. The backend `stdlib` uses only `dict_size`, `samples` and
+        Unless stated otherwise, 0 means libzstd's default. The backend `stdlib` uses only `dict_size`, `samples` and
         `dict_id`; `pure` cannot train and raises ZstdError. Raises TypeError and ValueError for wrong arguments, and
         ZstdError if the samples are too small or too few, or if libzstd rejects a parameter.
         """

@@ -42,8 +42,8 @@ class ZstdCompressionWriter(Writer):
     """
     A file that compresses the data written to it into another file (replaces `zstandard.ZstdCompressionWriter`).
 
-    Returned by `ZstdCompressor.stream_writer`. Closing it ends the frame. After an error that lost data of the frame,
-    write() and flush() raise ZstdError, whose text gives the reason, and close() does not end the frame, so that
+    Returned by `ZstdCompressor.stream_writer`. Closing the file ends the frame. After an error that lost data of the
+    frame, write() and flush() raise ZstdError, whose text gives the reason, and close() does not end the frame, so that
     readers detect that the output is incomplete.
     """
 
@@ -141,8 +141,8 @@ class ZstdDecompressionWriter(Writer):
     """
     A file that decompresses the data written to it into another file (replaces `zstandard.ZstdDecompressionWriter`).
 
-    Returned by `ZstdDecompressor.stream_writer`. Accepts several frames. Closing it inside a frame raises ZstdError,
-    except if an earlier write() failed or the `with` block raised an exception.
+    Returned by `ZstdDecompressor.stream_writer`. Accepts several frames. Closing the file inside a frame raises
+    ZstdError, except if an earlier write() failed or the `with` block raised an exception.
     """
 
     def __init__(
