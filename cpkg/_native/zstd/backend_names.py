@@ -3,12 +3,12 @@
 The names of a backend that uses libzstd through cffi, built from a Library and, in the compiled backend on CPython,
 from builtin functions and types in C.
 
-- Functions are methods of a `functions.Codec` over the Library. Builtin `compress` and `decompress` replace two of
-  them.
+- Functions are methods of a `functions.Codec` that uses the Library. Builtin `compress` and `decompress` replace two
+  of them.
 - ZstdCompressor and ZstdDecompressor derive from builtin types, or without these from `Compressor` and `Decompressor`.
-- The buffers of ZstdFile derive from builtin types, or without these are purepy's.
+- The buffers of ZstdFile derive from builtin types; without these, ZstdFile uses purepy's buffers.
 
-Names are created in groups, at the first access to one of them: compressing one message needs no files.
+Names are created in groups, at the first access to a name of the group: compressing one message needs no files.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Names:
         self._backend = sys.modules[module]
         self._namespace = vars(self._backend)
         self._make_library = make_library
-        # hidden from callers: with other classes it would use any object as a buffer
+        # hidden from callers: with classes other than those below, C would treat any object as a buffer
         self._make_text_reader: Callable[..., object] | None = self._namespace.pop("_make_text_reader", None)
         self._namespace.update(
             IS_WRAPPED=True,

@@ -2,7 +2,7 @@
 """
 A writer that collects small writes for the compressor, in the compiled backend on CPython.
 
-Writing a line is one call into C (ffi_build/zstd/write_buffer.c), which copies it into memory if there is room. This
+Writing a line is one call into C (ffi_build/zstd/write_buffer.c), which copies the line into memory if it fits. This
 module does the rest, once per 128 KiB or per flush.
 """
 
@@ -44,14 +44,14 @@ class BufferedWriter(SerialMemory, _Base):
     __slots__ = ()
 
     def __init__(self, raw: io.RawIOBase, size: int) -> None:
-        self._ends: list[int] = []  # the position after the held bytes, while C accepts no data
+        self._ends: list[int] = []  # while C accepts no data: one item, the position after the held bytes
         super().__init__(raw, size)
 
     def _waiting(self) -> int:
         return max(self._ends[0] - self.raw.tell(), 0) if self._ends else self.held
 
     def _stop(self) -> None:
-        """Stop C from accepting data, and record where its held bytes end; do nothing if that was already done."""
+        """Stop C from accepting data, and record where the held bytes end; do nothing if C was already stopped."""
         if not self._ends:
             self._ends.append(self.raw.tell() + self._hold())
 
@@ -65,10 +65,10 @@ class BufferedWriter(SerialMemory, _Base):
 
     def _write_through(self, data: Buffer) -> int:
         """
-        Take data that write() in C did not accept, into the memory or to `raw`; return its size in bytes.
+        Copy data that write() in C did not accept to the memory, or write it to `raw`; return its size in bytes.
 
-        Waits for the lock. If the data still has no room in the memory, first writes the held bytes to `raw`; data that
-        is at least as large as the memory then goes to `raw` as well. Raises ValueError if `raw` is closed.
+        Waits for the lock. If the data still does not fit into the memory, first writes the held bytes to `raw`; data
+        that is at least as large as the memory then goes to `raw` as well. Raises ValueError if `raw` is closed.
         """
         lock = self._turn()
         source = buffers.readable(data)
@@ -101,7 +101,7 @@ class BufferedWriter(SerialMemory, _Base):
         try:
             self._write_held()
         finally:
-            if not last:  # if it is the last, write() in C accepts no data, and _write_through() raises the error
+            if not last:  # after the last call, C accepts no data, so that _write_through() raises the error
                 self._go_on(self._waiting())
 
     def _write_held(self) -> None:

@@ -2,8 +2,9 @@
 """
 The `native` backend of Zstandard: libzstd through the module that the build compiled.
 
-On CPython this module also adds builtin functions, because a cffi call takes longer than a short message. The builtins
-handle ordinary calls and pass all others to Python code: functions.py, which PyPy also uses, and presets.py.
+On CPython this module also adds builtin functions, because a cffi call takes longer than compressing a short message.
+The builtins handle ordinary calls and pass all others to Python code: functions.py, which PyPy also uses, and
+presets.py.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ class CompiledLibrary(Library):
 
 
 class BuiltinLibrary(CompiledLibrary):
-    """A CompiledLibrary for CPython, where builtins use contexts by address and share each thread's kept contexts."""
+    """A CompiledLibrary for CPython: builtins use contexts by address and share the contexts that each thread keeps."""
 
     def __init__(self, module: ModuleType) -> None:
         super().__init__(ffi, lib, module.BACKEND)

@@ -41,7 +41,7 @@ class Compressor(CompressorBase, ContextStream):
 
     @classmethod
     def _over(cls, settings: SetsUpCompression) -> Compressor:
-        """Return a new Compressor with existing settings: a preset (see presets.py)."""
+        """Return a new Compressor whose settings are an existing preset (see presets.py)."""
         stream = cls.__new__(cls)
         ExclusiveStream.__init__(stream)
         stream._begin(settings)

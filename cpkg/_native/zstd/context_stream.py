@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The base of compressors and decompressors that use libzstd through cffi; backends derive types with their Library.
+The base of compressors and decompressors that use libzstd through cffi; each backend derives types that use its
+Library.
 
 Threads may share an object: a method holds the object's lock while it runs. A call from inside another call of the same
 object (in a finalizer or signal handler) raises RuntimeError, because waiting would never end.

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The only pool of libzstd contexts in Python: how contexts are created, and the places where they wait for the next call.
+Create libzstd contexts, and keep them in places for the next call: Python's only pool of contexts.
 
 Creating a context takes several times as long as compressing a short message. A place holds one context or a few. Each
-thread has a place per direction; presets, archives and dictionaries have places as well. The rules below apply to all
-of them (`ffi_build/zstd/contexts.c` has the rules for C):
+thread has a place for compression and one for decompression; presets, archives and dictionaries also have places. The
+rules below apply to all of them (`ffi_build/zstd/contexts.c` has the rules for C):
 
 - Re-entrance and threads: a context leaves its place while in use. A finalizer, a signal handler or another thread that
   finds the place empty creates its own context. To take a context out of a list is one uninterruptible step.
@@ -133,10 +133,10 @@ class Contexts:
         """
         Create a context for libzstd's worker threads.
 
-        The context is freed before `keep`, which holds the dictionary that the workers may be reading. It is never
-        freed in a forked child, which does not have the workers, so that waiting for them would never end. A C function
-        frees the context, because a signal handler could raise in a Python function, where nothing would catch the
-        exception.
+        The context is freed before `keep`, which holds the dictionary that the workers may be reading. In a forked
+        child the context is never freed: the child does not have the workers, so waiting for them would never end. A C
+        function frees the context, because a signal handler could raise in a Python function, where nothing would catch
+        the exception.
         """
         context = self._ffi.gc(self._checked(self._create()), self._free)
         held = self._with_workers
@@ -166,8 +166,8 @@ class Contexts:
         Keep a context for this thread's next call, or free it.
 
         A context that has grown large, that cannot be reset, or for which there is no room, is freed at once: PyPy's
-        collector does not know the size of its memory and would let it wait. `reported` is the size in bytes that the
-        collector knows; None if unchanged.
+        collector does not know the size of the context's memory and would free it late. `reported` is the size in
+        bytes that was last reported to the collector; None if unchanged.
         """
         kept = self._kept
         is_fit = self.is_small(context) and self._reset(context, RESET_ALL) <= RESULT_MAX
@@ -191,14 +191,14 @@ class Contexts:
             return self._ffi.gc(self._checked(take()), self._free)
 
         def give_shared(context: CData, reported: int | None = None) -> None:
-            self._ffi.gc(context, None)  # from here on the place owns it
+            self._ffi.gc(context, None)  # from here on the place in C owns it
             give(context)
 
         self.take, self.give = take_shared, give_shared  # type: ignore[method-assign]
 
     def report(self, context: CData, reported: int | None) -> int:
         """
-        Report to PyPy's collector how large a context has become; return the size that is known to it.
+        Report to PyPy's collector how large a context has become; return the size that it knows now.
 
         `reported` is the size known before; None for a context that `take` returned and that was not reported since.
         """

@@ -96,7 +96,7 @@ class Decompressor(DecompressorBase, ContextStream):
         Decompress the held input and `source`; return the content, or with `target` how many bytes were stored there.
 
         The content has at most `limit` bytes (-1: no limit). Input that is not used is kept for the next call. After an
-        error all of it is dropped.
+        error all input is dropped.
         """
         start = self._position
         if start < len(self._pending):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def _open() -> Lib:
-    if sys.platform == "win32":  # and a file of that name in some folder cannot be trusted
+    if sys.platform == "win32":  # a file with the library's name, found in some folder, cannot be trusted
         raise ImportError("Windows does not include libzstd")
     name = "libzstd.1.dylib" if sys.platform == "darwin" else "libzstd.so.1"
     try:

@@ -19,9 +19,9 @@ def train(library: Library, samples: list[bytes], dict_size: int, fields: dict[s
     """
     Return a dictionary of at most `dict_size` bytes, and the best values found for `k` and `d`.
 
-    `fields` are those of libzstd's ZDICT_fastCover_params_t; 0 means libzstd's default. Raises ValueError for a size
-    that is not positive. Raises ZstdError if the samples are too few or too small, for parameters that libzstd rejects,
-    and if the library lacks the algorithm.
+    `fields` has the fields of libzstd's ZDICT_fastCover_params_t; 0 means libzstd's default. Raises ValueError for a
+    size that is not positive. Raises ZstdError if the samples are too few or too small, for parameters that libzstd
+    rejects, and if the library lacks the algorithm.
     """
     if dict_size <= 0:
         raise ValueError("dict_size must be positive")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _MEMORY = 256 << 10
-"""The estimated bytes of C memory of a queue without threads, and as much for each thread: contexts and frames."""
+"""The estimated size in bytes of the contexts and frames in C, once for the queue and once for each thread."""
 
 
 class FrameJob:
@@ -68,10 +68,10 @@ class FrameJob:
         """
         Make the thread that runs the job call `then` once it has decompressed the content.
 
-        Call this after `expect` or `read_frames`, which cancel it. The first three arguments are addresses of C
-        functions. `then` receives the object that `new` returned, the content, its size and `count`. Returns the
-        address of that object; 0 if there is no memory or the job was submitted. The job owns the object and frees it
-        with `free`.
+        Call this after `expect` or `read_frames`, because these cancel an earlier `make`. The first three arguments are
+        addresses of C functions. `then` receives the object that `new` returned, the content, its size and `count`.
+        Returns the address of that object; 0 if there is no memory or the job was submitted. The job owns the object
+        and frees it with `free`.
         """
         cast = self._queue.ffi.cast
         functions = cast("void *(*)(void)", new), cast("void (*)(void *)", free)
@@ -115,7 +115,8 @@ class FrameQueue:
         handle = lib.cpkg_frames_new(compresses, ffi.new("int[]", numbers), len(pairs), content, len(content))
         if not handle:
             raise MemoryError("no memory for a queue of frames")
-        # freed by a C function, which no signal interrupts; the size is for PyPy's collector, which ignores C memory
+        # freed by a C function, which no signal interrupts; the size is for PyPy's collector, which does not see C
+        # memory
         self._handle = ffi.gc(handle, lib.cpkg_frames_free, _MEMORY * (1 + threads))
         self._pin = pin(self._handle)
         self._threads = threads
@@ -132,7 +133,7 @@ class FrameQueue:
         return FrameJob(self, handle)
 
     def back(self, job: FrameJob) -> None:
-        """Take a job back, to use its memory again once no thread works on it; do nothing if that was done before."""
+        """Take a job back, to use its memory again once no thread works on it; do nothing if it is back already."""
         handle = job.give_up()
         if handle is not None:
             self.lib.cpkg_job_let_go(handle)

@@ -163,7 +163,7 @@ class Codec(Functions):
 
     def _declared_size(self, source: Bytes, settings: DecompressionSettings) -> int | None:
         """
-        Return the total content size that all frames declare, or None if the slower path must decide.
+        Return the total content size that all frames declare, or None if the slower `_frames` must decide.
 
         The result is None if a frame does not declare its size, is incomplete or malformed, requires too large a
         window, or declares more than its bytes can decompress to; if frames have no magic numbers; and if the total is
@@ -249,8 +249,8 @@ class Codec(Functions):
         """
         Return the error for the frame at offset `frame`, which failed to decompress with libzstd's `result`.
 
-        Its offset is that of the wrong block, or of the frame if the header is wrong or needs other settings. libzstd
-        does not report the offset, so the frame is decompressed again, block by block.
+        The error's offset is that of the wrong block, or that of the frame if its header is wrong or needs other
+        settings. libzstd does not report the offset, so the frame is decompressed again, block by block.
         """
         library, lib = self.library, self.library.lib
         settings._apply_again(library, dctx)

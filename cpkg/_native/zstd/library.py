@@ -71,7 +71,7 @@ DecodedInto: TypeAlias = "tuple[int, int, bool] | int"
 
 
 class Library:
-    """A libzstd, accessed through `ffi` and `lib`; `name` is part of the keys of its digested dictionaries."""
+    """A libzstd, accessed through `ffi` and `lib`; `name` is part of the keys of dictionaries that it has digested."""
 
     def __init__(self, ffi: FFI, lib: Lib, name: str) -> None:
         self.ffi = ffi
@@ -155,7 +155,7 @@ class Library:
 
     def load_for_compression(self, cctx: CData, zstd_dict: ZstdDict, how: int) -> None:
         """
-        Load a dictionary into one context, without tables that contexts share; with PREFIX, for the next frame only.
+        Load a dictionary into one context, which gets its own tables; with PREFIX, for the next frame only.
 
         The caller must keep the dictionary alive until the context is reset or freed.
         """
@@ -172,7 +172,7 @@ class Library:
 
     def load_for_decompression(self, dctx: CData, zstd_dict: ZstdDict, how: int) -> None:
         """
-        Load a dictionary: its shared tables with DIGESTED, for the next frame only with PREFIX, otherwise a copy.
+        Load a dictionary: with DIGESTED its shared tables, with PREFIX for one frame only, with UNDIGESTED a copy.
 
         The caller must keep the dictionary alive until the context is reset or freed.
         """
@@ -189,7 +189,7 @@ class Library:
         """
         Return a dictionary's content at a fixed address, in a copy that is kept with the dictionary.
 
-        On PyPy bytes objects move.
+        The copy is needed because bytes objects move on PyPy.
         """
         content = zstd_dict.dict_content
         return zstd_dict._digests.single((self.name, "content"), lambda: self.ffi.new("char[]", content))
@@ -265,16 +265,16 @@ class Library:
         """
         Compress `data` into one frame and return the frame as bytes.
 
-        With a target, the frame is copied to its start and its size is returned. libzstd itself would also change bytes
-        after the frame, because it writes whole words and tries several encodings. Raises ZstdError, also if the target
-        is too small.
+        With a target, copies the frame to the start of the target and returns the frame's size. If libzstd wrote to the
+        target itself, it would also change bytes after the frame, because it writes whole words and tries several
+        encodings. Raises ZstdError, also if the target is too small.
         """
         work = self._take_work()
         room = self.lib.ZSTD_compressBound(len(data))
         is_large = room > SCRATCH_SIZE
         memory = self.new_nonzero("char[]", room) if is_large else work.memory
         try:
-            # given the whole frame at once, libzstd needs no buffers of its own
+            # with all input and room for the whole frame, libzstd needs no internal buffers
             written = self.lib.ZSTD_compress2(cctx, memory, room, self.ffi.from_buffer(data), len(data))
             if target is not None and len(target) < written <= RESULT_MAX:
                 written = self.error_result(DST_SIZE_TOO_SMALL)
@@ -318,7 +318,7 @@ class Library:
             feed, out = work.input, work.output
             feed.src, feed.size, feed.pos = source, len(data), 0
             bound = lib.ZSTD_compressBound(len(data))
-            # at the end of a frame, libzstd needs no output buffer of its own if there is room for the whole frame
+            # at the end of a frame, libzstd needs no internal output buffer if there is room for the whole frame
             room = bound if mode == FLUSH_FRAME and bound > SCRATCH_SIZE else 0
             pieces = []
             while True:
@@ -358,12 +358,13 @@ class Library:
         """
         Check the header of a new frame; return how many bytes of the room to use, and 0 or libzstd's error result.
 
-        Given the whole frame and room for its content, libzstd would decompress it at once. That has two effects which
-        callers must not see. libzstd uses no window then and checks no limit, so this function checks it. And it may
-        write to all of the room, even after the content.
+        Given the whole frame and room for its content, libzstd would decompress the frame at once. That has two effects
+        which callers must not see. libzstd then uses no window and does not check the window's limit, so this function
+        checks the limit. And libzstd may write to all of the room, even after the content, so this
+        function reduces the room to the declared size.
 
-        Data that is not a header is read like a header. libzstd then reports the error, or gets less room for a
-        skippable frame, which needs none.
+        Data that is not a header is read like a header. libzstd then reports the error, unless the data is a skippable
+        frame, which may get less room but needs none.
         """
         magic_start = start if has_magic else start - len(MAGIC)
         declared = self.declared_size(data, start, has_magic)
@@ -390,10 +391,10 @@ class Library:
         Decompress `data[start:]` up to the end of a frame, at most `max_length` bytes (-1: no limit).
 
         `expected` is a size to allocate at once, or 0. -1 means that the context has neither parameters nor a
-        dictionary and is between frames; then the size is read from the header of a complete frame. `window_max` is the
-        context's limit if a frame begins at `start`, otherwise 0. `has_magic` is whether frames have a magic number.
-        Returns the output, the position in `data` after the used bytes, and whether the frame is complete; or libzstd's
-        result if it is an error.
+        dictionary, and that a frame begins at `start`; then the size is read from the frame's header, if the frame is
+        complete. `window_max` is the context's limit if a frame begins at `start`, otherwise 0. `has_magic` is whether
+        frames have a magic number. Returns the output, the position in `data` after the used bytes, and whether the
+        frame is complete; or libzstd's result if it is an error.
         """
         lib, ffi = self.lib, self.ffi
         if expected < 0:

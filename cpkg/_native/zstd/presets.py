@@ -3,7 +3,7 @@
 Settings that many frames share, with a context that keeps them: the base of cpkg.zstandard's objects.
 
 Functions such as `compress` set up a context for every call, which is cheap for a level and expensive for a dictionary.
-A preset sets up a context once, and usually keeps it in its own place (`contexts.py`). So threads may share a preset.
+A preset sets up a context once, and usually keeps it in its own place (`contexts.py`). Threads may share a preset.
 
 On CPython a preset also has a C part (`ffi_build/zstd/presets.c`), which compresses and decompresses in one call and
 supports the C streams:
@@ -11,8 +11,8 @@ supports the C streams:
 - `_configure` passes settings to the C part with `_set_up`, except those in the next item. From then on C owns the
   place. C creates contexts without a dictionary itself, and calls `_new_context` for the others.
 - Some settings stay in Python: worker threads (their contexts must not be freed in a forked child), prefixes (which
-  serve one frame) and frames without magic numbers. For these, a C stream calls `_lend`. It calls `_take_back` when it
-  is done with the context, or after each frame if it decompresses.
+  serve one frame) and frames without magic numbers. For these, a C stream calls `_lend`. A stream that compresses calls
+  `_take_back` when it is done with the context, a stream that decompresses after each frame.
 - C calls `_compress` and `_decompress` for unusual arguments and data.
 """
 
@@ -91,7 +91,7 @@ class _Preset:
             library.drop(context)
 
     def _memory_size(self) -> int:
-        """Return the size in bytes of the kept context, or of a new one."""
+        """Return the size in bytes of the kept context, or of a new context."""
         stream = self._new_stream()
         size: int = stream._memory_size()
         release(stream)
@@ -102,7 +102,7 @@ class _Preset:
 
     def _retire(self) -> None:
         """
-        Stop the C part, if any, from using its settings, which later ones have replaced; without a C part, do nothing.
+        Stop the C part from using its settings, which later settings have replaced; without a C part, do nothing.
 
         The C part overrides this method, and from then on passes every call to Python, which uses `_latest`.
         """
@@ -245,10 +245,10 @@ class DecompressionPreset(SetsUpDecompression, _Preset):
 
     def _whole_frame(self, data: bytes) -> bytes | None:
         """
-        Return the content of a frame with a magic number and a declared content size, if no other content follows it.
+        Return the content of `data` if it is a frame with a magic number and a declared content size.
 
-        Returns None for all other data (frames without content may follow), for a window or size that is too large,
-        with a prefix, and if libzstd fails.
+        Frames without content may follow. Returns None for all other data, for a window or size that is too large, with
+        a prefix, and if libzstd fails.
         """
         settings, library = self._latest or self, self._library
         if settings._how == PREFIX or not data.startswith(MAGIC):  # a skippable frame has no content, also not b""

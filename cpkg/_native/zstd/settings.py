@@ -39,7 +39,7 @@ _TABLES_SERVE = {
     CompressionParameter.checksum_flag,
     CompressionParameter.dict_id_flag,
 }
-"""The parameters for which a level's tables suffice; with any other, a context with the dictionary is kept."""
+"""If only these parameters are set, a dictionary keeps its tables for a level; otherwise, it keeps a context."""
 
 
 class SetsUpCompression:
@@ -124,8 +124,8 @@ class CompressionSettings(SetsUpCompression):
         """
         Compress `data` into one frame and return it; with `target`, store it there and return its size in bytes.
 
-        For a dictionary that is not too large, and without worker threads, may use tables or a context that are kept
-        with the dictionary, so that later calls need not digest it again.
+        If the dictionary is not too large and there are no worker threads, may use tables or a context that the
+        dictionary keeps, so that later calls need not digest the dictionary again.
         """
         found = self._dict
         if found is not None and self._how == UNDIGESTED and not self._workers and len(found) <= SHARED_CONTENT_MAX:

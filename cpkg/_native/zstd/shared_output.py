@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Several threads that fill one bytes object: they decompress frames into it, or copy pieces into it.
+Fill one bytes object in several threads, which decompress frames or copy pieces into it.
 
 On PyPy, the threads fill C memory, which is copied into the bytes object at the end.
 
@@ -30,7 +30,7 @@ def decompress_shared(
     """
     Decompress the parts of a divided buffer in up to `threads` threads; return their content, `size` bytes in total.
 
-    Returns None on an error of libzstd: the caller then decompresses alone, which raises the documented error.
+    Returns None on an error of libzstd: the caller then decompresses in one thread, which raises the documented error.
     """
     try:
         return _filled(library, threads, divided, size, settings)

@@ -2,9 +2,9 @@
 """
 The `stdlib` backend of Zstandard: the interpreter's own libzstd, for systems where cpkg cannot load one itself.
 
-CPython 3.14 and newer provide it as `compression.zstd`; on older versions, backports.zstd does. It handles one frame at
-a time. So headers, limits, arguments and streams come from the pure codec, in which this module replaces the decoding
-of blocks and the compression of data by calls of the library. The library's errors keep their text.
+CPython 3.14 and newer provide it as `compression.zstd`; on older versions, backports.zstd does. This library handles
+one frame at a time. So headers, limits, arguments and streams come from the pure codec; this module only replaces the
+decoding of blocks and the compression of data by calls of the library. The library's errors keep their text.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ _WINDOW_LOG_MAX: int = _std.get_param_bounds(WINDOW_LOG_MAX_KEY, is_compress=Fal
 _STEP = 1 << 20  # bytes of content, about the most that one step produces
 _SHORTEST = 9  # bytes: a magic number, a header of two bytes, a block's header
 _WINDOW_BYTE_MAX = (27 - WINDOW_LOG_MIN) << 3  # the descriptor of the largest default window (section 3.1.1.1.2)
-_KEPT_SIZE_MAX = 128 << 10  # bytes of content up to which a compressor is kept; beyond, it uses more memory
+_KEPT_SIZE_MAX = 128 << 10  # bytes of content; after more, a compressor holds more memory and is not kept
 _KEPT_MAX = 4
 _COMPRESSORS = f"{BACKEND} compressors"
 _kept: list[Any] = []  # compressors without parameters, between frames; removed while in use
@@ -98,8 +98,8 @@ def _bounds(key: int, is_compress: bool) -> tuple[int, int]:
     """
     Return the least and greatest value of a parameter; raises ValueError for an unknown key.
 
-    They are the library's, or the pure codec's if the library does not have the parameter. Where the pure codec has the
-    bounds (0, 0), they are kept: frames are compressed in one thread.
+    The bounds are the library's, or the pure codec's if the library does not have the parameter. Where the pure codec's
+    bounds are (0, 0), they apply here as well, because this backend compresses frames in one thread.
     """
     bounds = pure_bounds(key, is_compress)
     try:
@@ -114,7 +114,7 @@ def _std_dict(zstd_dict: ZstdDict) -> Any:
 
 
 class _Settings(Settings):
-    """The checked arguments of a decompressor, with which `decompressor()` creates one of the library."""
+    """The checked arguments of a decompressor; `decompressor()` returns a decompressor of the library with them."""
 
     __slots__ = ("_options", "_pair", "is_ordinary")
 
@@ -264,14 +264,15 @@ class ZstdCompressor(pure_compressor.ZstdCompressor):
     def _end_frame(self) -> None:
         super()._end_frame()
         if self._library is not None and self._library.last_mode != self.FLUSH_FRAME:
-            self._library = None  # an exception ended it inside a frame
+            self._library = None  # an exception ended the frame early
 
 
 def _compressed(data: bytes, kept: list[Any], most: int, new: Callable[[], Any]) -> bytes:
     """
-    Compress `data` into one frame with a compressor from `kept`, or one that `new` returns if there is none.
+    Compress `data` into one frame with a compressor from `kept`, or with one that `new` returns if `kept` is empty.
 
-    Creating one takes longer than compressing a short message, so up to `most` are kept, but none after large data.
+    Creating a compressor takes longer than compressing a short message. So `kept` has up to `most` compressors; after
+    large data, a compressor is not kept.
     """
     try:
         library = kept.pop()

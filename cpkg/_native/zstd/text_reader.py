@@ -3,7 +3,7 @@
 Readers of lines of text, in the compiled backend on CPython.
 
 Reading a line is one call into C (ffi_build/zstd/lines.c), which finds the line in decompressed memory and copies it
-into a str. This module does the rest, once per 128 KiB, and all other operations of a file.
+into a str. This module refills the memory, about once per 128 KiB, and does all other operations of a file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from purepy.base.types import File
 
 PLAIN_COOKIES = 1 << 64
-"""The least result of io.TextIOWrapper.tell() that is more than a position in the file."""
+"""The least result of io.TextIOWrapper.tell() that is not just a position in the file."""
 
 
 def line_codec(encoding: str | None, newline: str | None) -> str | None:
@@ -205,7 +205,7 @@ class LineReader(_Base):
             here = self._tell()
             if whence == io.SEEK_CUR:
                 offset, whence = offset + here, io.SEEK_SET
-            # after an error with nothing before it, `raw` must start over even at the same position
+            # after an error, with no bytes left, `raw` must seek even to the same position
             is_elsewhere = offset != here or self.position < self.end
             if whence == io.SEEK_SET and is_elsewhere and self._move(offset - here):
                 return offset
