@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All backends except the pure ones, and modules with which they and the archives call C code."""
+"""All backends except the pure ones, and the modules with which backends and archives call C code."""

@@ -64,8 +64,8 @@ class OutputBuffer:
     A writable buffer for one call into C: `with OutputBuffer(library, view) as target`; `view` is from `writable`.
 
     Write to `target.view`, whose memory for C is `target.address`, and store the number of bytes in `target.written`.
-    If C cannot use the buffer directly (on PyPy), `target.view` is separate memory. Then these bytes are copied to the
-    buffer at the end of the block, unless the block raised an error.
+    If C cannot use the buffer directly (on PyPy), `target.view` is separate memory. Then that number of bytes
+    is copied to the buffer at the end of the block, unless the block raised an error.
     """
 
     def __init__(self, library: Allocator, view: memoryview) -> None:

@@ -2,12 +2,12 @@
 """
 Keep C objects alive while finalizers of the objects that own them may still use them.
 
-CPython's collector runs the finalizers of all garbage in no particular order, including those of `ffi.gc`, before it
-clears any object. A finalizer that uses what its object holds, such as a file that closes itself in a cycle, would find
-its context already freed. A pinned object is not garbage: the collector does not know about pins, and a pin ends only
-when its owner is cleared. The callback that then removes the pin is a C function, because a signal handler could raise
-in a Python function, where nothing would catch the exception. PyPy finalizes an owner before the objects it owns, so
-nothing is pinned there.
+CPython's collector runs the finalizers of all garbage, including those of `ffi.gc`, in no particular order, before it
+clears any object. So the finalizer of an owner, such as a file in a reference cycle, which closes itself, could find
+its libzstd context already freed. A pinned object is not garbage, because a table in this module refers to it until the
+owner of the pin is cleared. A C function then removes the object from the table, because a signal handler could raise
+in a Python function, where nothing would catch the exception. PyPy finalizes an owner before the objects that it owns,
+so nothing is pinned there.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ if _IS_NEEDED:
     _new, _type = FFI().new, FFI().typeof("char *")
     # In the interpreter's last collection all modules are garbage. This table would be as well, and the objects pinned
     # in it would be finalized with the rest, in any order. Objects that the collector itself refers to are never
-    # garbage, so the table's `get` is one of its callbacks. The collector calls it before and after each collection;
-    # with the collector's arguments it finds nothing and does nothing. After the collector has ended, the table stays
-    # alive because it holds itself, so that remaining pins can still be dropped.
+    # garbage, so the table's `get` is registered as a callback of the collector. The collector calls `get` before and
+    # after each collection, with arguments that are not keys of the table, so the call has no effect. After the
+    # collector has ended, the table's reference to itself keeps it alive, so that remaining pins can still be dropped.
     gc.callbacks.append(_pinned.get)
     pin_for_good(_pinned)
     pin_for_good(_new)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Report to PyPy's collector how much C memory it would free.
+Report to PyPy's collector how much C memory a collection would free.
 
 The collector knows the size of a new context, but libzstd allocates hundreds of times as much with the first frame. A
 dropped stream object keeps that memory until a collection, and the collector sees no reason to start one. CPython frees

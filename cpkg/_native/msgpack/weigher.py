@@ -18,7 +18,7 @@ _NO_MEMORY: Final = -(2**63)
 
 def find_excess(data: Buffer, limit: int, max_depth: int) -> int:
     """
-    Return the offset of the first value with which the message weighs more than `limit`.
+    Return the offset of the first value that makes the message weigh more than `limit`.
 
     If no value does, return ~left, a negative number, where `left` is the unused part of the limit. Weighs only the
     values before a place where the data is cut or wrong, or nests deeper than `max_depth`. Raises MemoryError if C has

@@ -26,8 +26,9 @@ class PyPyEncoder(Encoder):
 
     def __init__(self, options: OptionValues) -> None:
         super().__init__(options)
-        # The size of the last message larger than the scratch buffer, and the smaller size of the last two. A builder
-        # of the right size is neither extended nor copied; one large message among small ones does not enlarge it.
+        # The sizes of messages larger than the scratch buffer: the last size, and the smaller one of the last two, with
+        # which the next builder is created. A builder of the right size is neither extended nor copied, and one very
+        # large message does not enlarge later builders.
         self.last_size = self.smaller_size = 0
 
     def encode(self, obj: object) -> bytes:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 `unpackb`, `unpackb_from` and `unpack` on PyPy: through `marshal` at first, then by the decoder, which is loaded when it
-is first needed. In most processes it is not.
+is first needed. Most processes do not need it.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def _marshalled(packed: Buffer, start: object, limits: Limits | None) -> tuple[o
     """
     Return the object that begins at offset `start`, read by `marshal`, and the offset of its end.
 
-    Returns None if `limits` is None, or if the decoder must read the object or raise an error, also for a wrong `start`
-    or a buffer of another type than bytes, bytearray and a memoryview of one-byte items.
+    Returns None if the decoder must read the object or raise an error. That includes `limits` of None, a wrong `start`,
+    and a buffer that is not bytes, a bytearray or a memoryview of one-byte items.
     """
     if limits is None or type(start) is not int:
         return None
@@ -54,7 +54,7 @@ def _limits_of(options: OptionValues) -> Limits | None:
 
 
 def _whole(packed: Buffer, limits: Limits | None) -> tuple[object, int] | None:
-    """Return what `_marshalled` returns for `start` 0, but None if bytes follow the object."""
+    """Return the result of `_marshalled` for `start` 0, but None if bytes follow the object."""
     found = _marshalled(packed, 0, limits)
     return found if found is not None and found[1] == memoryview(packed).nbytes else None
 

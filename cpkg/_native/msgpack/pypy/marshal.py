@@ -5,12 +5,12 @@ Pack and unpack through the interpreter's own `marshal`, on PyPy before the JIT 
 `marshal` is compiled ahead of time, so that it creates and reads objects as fast in the first call of a process as in
 any other. C checks a message completely and converts it to the bytes that `marshal.loads` reads
 (`ffi_build/msgpack/pypy/to_marshal.c`), and converts the result of `marshal.dumps` to a message (`from_marshal.c`).
-`marshal.loads` reads no other bytes.
+`marshal.loads` never reads bytes that C did not create.
 
 The compiled loops (`decoder`, `pack`) are as fast or faster, most of all for short messages and numbers. Compiling them
-takes tens of milliseconds, which pays off only if the process packs or unpacks enough; how much it will is not known.
-This is the ski rental problem: renting until the rent has reached the price costs at most twice the optimum. `READING`
-and `WRITING` keep the accounts.
+takes tens of milliseconds, which pays off only if the process packs or unpacks enough later, and that is not known.
+This is the ski rental problem: if we rent until the rent has reached the price, and then buy, we pay at most twice the
+optimum. marshal is rented, compiled loops are bought; `READING` and `WRITING` keep the accounts.
 
 All of this also works on CPython, where the tests use it.
 """
@@ -48,10 +48,10 @@ BYTE: Final = 2
 """The rent in nanoseconds of a call, and of each byte: of the data to unpack, or of marshal's output when packing."""
 
 REFUSED: Final = 500_000
-"""The rent in nanoseconds of an object or message that is refused: if most are, marshal is soon abandoned."""
+"""The rent in nanoseconds of an object or message that is refused: if most are refused, marshal is soon abandoned."""
 
 KEPT: Final = 1 << 16
-"""The bytes of a C buffer that are kept from one call to the next, as in marshal_buffer.c."""
+"""How many bytes of a C buffer are kept from one call to the next, as in marshal_buffer.c."""
 
 
 def owned(handle: CData, free: CData) -> CData:

@@ -26,7 +26,7 @@ MOST: Final = 1 << 22
 """Objects with more values (see `_is_moderate`) are not packed by marshal, which needs several copies in memory."""
 
 _TEXT: Final = 16
-"""The characters of a str, or the bytes of a bytes object, that count as one value."""
+"""How many characters of a str, or bytes of a bytes object, count as one value."""
 
 _RUN: Final = 256
 _NUMBERS: Final = ("IntegerListStrategy", "FloatListStrategy")
@@ -56,7 +56,7 @@ class _Writer:
         self.path = lib.cpkg_from_marshal_path(self.handle)
 
 
-# Unused ones, as in `marshal_read`.
+# Unused writers; used like `_readers` in `marshal_read`.
 _writers: Final = [_Writer()]
 
 
@@ -72,9 +72,9 @@ def pack(obj: Value, max_depth: int) -> bytes | None:
     try:
         if _is_moderate(obj) and _has_stack():
             data = dumps(obj, 2)
-    except Exception as exc:  # its type depends on the content of the object; the encoder raises its own error
+    except Exception as exc:  # of various types, depending on the object; the encoder raises its own error
         raise_if_from_handler(exc)
-        # another type, endless nesting, a change by another thread, or a buffer that cannot be read
+        # causes: another type, endless nesting, a change by another thread, or a buffer that cannot be read
     if data is None:
         WRITING.left -= REFUSED
         return None

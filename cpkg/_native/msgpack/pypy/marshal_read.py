@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cpkg._native.msgpack.pypy.checks import Limits
 
 LARGEST: Final = 4 << 20
-"""In bytes. Longer data goes to the decoder, whose loops the JIT compiles meanwhile, and which needs less memory."""
+"""The most bytes that marshal reads. The decoder reads longer data in less memory, and the JIT compiles its loops."""
 
 _buffer = ffi.buffer
 _read = lib.cpkg_to_marshal_run
@@ -35,7 +35,7 @@ class _Reader:
         self.limits: Limits | None = None
 
 
-# Unused ones. A call takes one and puts it back, so that threads never share one: list.pop is atomic.
+# Unused readers. A call takes one and puts it back, so that threads never share one: list.pop is atomic.
 _readers: Final = [_Reader()]
 
 
@@ -44,8 +44,8 @@ def read(data: bytes, start: int, limits: Limits) -> tuple[object, int] | None:
     Return the object that begins at offset `start` and the offset of its end, or None if the decoder must read it.
 
     Arrays become lists. The decoder must read messages with errors, extension values, deep nesting or long arrays of
-    numbers, and if more than LARGEST bytes of data follow `start`; after that, marshal is not used again. `limits` has
-    the order of `checks.DEFAULT`. Deducts the cost of the call from `READING.left`.
+    numbers. If more than LARGEST bytes of data follow `start`, it must also read them, and marshal is not used again.
+    `limits` has the order of `checks.DEFAULT`. Deducts the cost of the call from `READING.left`.
     """
     size = len(data)
     if size - start > LARGEST:

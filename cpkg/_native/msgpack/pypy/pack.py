@@ -3,18 +3,18 @@
 Pack into C memory: the fast loop of the native backend on PyPy.
 
 A jitted store into memory owned by cffi takes one nanosecond; appending bytes to PyPy's builder takes five. So headers
-and numbers are stored directly, and short text and bins as slices, into a scratch buffer. The buffer becomes the
-message, or is emptied into a builder when it is full. C packs lists of plain numbers, thousands in one call.
+and numbers are stored directly, and short text and bins as slices, into a scratch buffer. The message is copied from
+the buffer, or from a builder into which a full buffer is emptied. C packs lists of plain numbers, thousands in a call.
 
-There is only one scratch buffer. If another thread, or a call that waits for a hook to return, is using it, a call
-packs with the loop of the pure codec. So the JIT can treat the buffer, its position and its flags as constants.
+There is only one scratch buffer, so that the JIT can treat the buffer, its position and its flags as constants. While
+another thread, or a call that waits for a hook to return, is using the buffer, calls pack with the pure codec's loop.
 
 Text is not checked while it is stored. If the scratch buffer holds text with characters other than ASCII, C looks for
-surrogates in the buffer before the bytes leave it, and before the caller can notice anything: a hook, another error.
+surrogates before the bytes leave the buffer, before a hook is called, and before another error is raised.
 
 Another thread may change a container while it is packed. So its items are counted, and packing fails if their number
-differs from the header. The count is also in C's memory, because PyPy makes an object of an int that paths of a loop
-have in common.
+differs from the header. The count is also in C's memory, because PyPy allocates an object for an int that several paths
+of a loop use.
 
 All of this also works on CPython, where the tests use it, but is not fast there.
 """

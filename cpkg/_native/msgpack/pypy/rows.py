@@ -4,8 +4,8 @@ Unpack rows on PyPy: consecutive messages that are maps with the same keys, like
 
 C arranges the values column by column (`ffi_build/msgpack/pypy/rows.c`), in this thread or another one. One function
 per kind of values (ints, texts and so on) turns columns into objects; the JIT compiles loops of few instructions, which
-all columns share. A generator, compiled for these keys as constants in their order, then builds the dicts. An ordinary
-decoder would test the type of each value and look up each key.
+all columns share. A generator, compiled with the keys as constants, then builds the dicts. An ordinary decoder would
+test the type of each value and look up each key.
 
 A dict is created only when the caller asks for it: the garbage collector would copy a list of a whole batch of dicts.
 
@@ -49,7 +49,7 @@ _COLUMN_HEAD: Final = 5
 
 _CONSTANTS: Final = (None, False, True)
 _SIZE: Final = 2**32 - 1
-# of a value that C leaves: its depth is counted without the map that it is in
+# for a value that C does not read: its depth is counted from inside the map, so the limit is one less
 _OTHER: Final = UNPACKING.defaults._replace(strict_map_key=False, max_depth=UNPACKING.defaults.max_depth - 1)
 _MOST_MAKERS: Final = 64
 _WRONG: Final = (CodecError, ValueError, TypeError, OverflowError, RecursionError, MemoryError)
@@ -83,7 +83,7 @@ class Rows:
     @classmethod
     def of_job(cls, job: Job, count: int, fewest: int) -> Rows | None:
         """
-        Return Rows in memory that a job owns; the thread that runs it will arrange up to `count` of its rows there.
+        Return Rows in memory that a job owns; the job's thread will arrange up to `count` of the job's rows there.
 
         `job` is a `cpkg._native.zstd.frame_queue.FrameJob`. Returns None if there is no memory, or if the job was
         submitted.
@@ -131,7 +131,7 @@ def read_rows(data: bytes, start: int, most: int, fewest: int = 1, other: Other 
     """
     Return an iterator of the maps from offset `start` on, their number, and the offset of the end of the last one.
 
-    All of them have the keys of the first one. They are at most `most`, and at most 64. `other` reads the
+    All maps have the keys of the first map; there are at most `most` maps, and at most 64. `other` reads the
     values that C does not read. Returns None if the pure codec must read the next row, or if fewer than `fewest` rows
     (and fewer than `most`) have the same keys.
     """
@@ -230,7 +230,7 @@ def _generate(keys: list[str]) -> Make | None:
     pairs = ", ".join(f"{key!r}: c{number}[row]" for number, key in enumerate(keys))
     lines += [" for row in range(count):", f"  yield {{{pairs}}}"]
     names: dict[str, Named] = {}
-    exec("\n".join(lines), names)  # the keys are in it as the str literals that repr returns
+    exec("\n".join(lines), names)  # the keys are literals, written by repr
     make: Make = names["make"]
     return make
 
@@ -326,7 +326,7 @@ def _slices(words: CData, items: list[object], count: int) -> list[object]:
 
 
 def _put_slices(column: _Cells, values: list[object], items: list[object], count: int) -> None:
-    """Put a list of its items into `values` for each row whose value is an array; leave the other rows unchanged."""
+    """For each row whose value is an array, put the list of the array's items into `values`; keep other values."""
     begin = 0
     for row in range(count):
         if column.kinds[row] == ARRAY:

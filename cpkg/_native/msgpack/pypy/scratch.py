@@ -2,8 +2,8 @@
 """
 The scratch buffer of packing on PyPy, in C memory, and the stores into it (the loop is in `pack`).
 
-There is only one buffer: its memory, position and flags are constants for the JIT. A call that takes the item of `free`
-owns the buffer until it puts the item back.
+There is only one buffer: its memory, position and flags are constants for the JIT. A call that takes the item from
+`free` owns the buffer until it puts the item back.
 """
 
 from __future__ import annotations

@@ -104,9 +104,9 @@ class ScanningDecoder(Decoder):
 
     def learn(self, size: int) -> None:
         """
-        Set `expected` to twice the size of a complete message, in bytes, but at least to half of its own known value.
+        Set `expected` to twice `size`, that of a complete message in bytes, but at least to half of its last value.
 
-        So the size of a long message has an effect for some time.
+        So a long message has an effect on several messages after it.
         """
         self.expected = 2 * size if self.expected == _ANY_SIZE else max(2 * size, self.expected >> 1)
 
