@@ -112,7 +112,7 @@ def decompress_body(body: bytes, max_size: int) -> bytes:
     if len(body) > largest_body(max_size):
         raise LimitError(too_large)
     most = FRAMES_MAX + len(body) // FRAME_SIZE
-    # an upper bound of the number of frames, which is found quickly
+    # counting magic numbers is fast, and gives an upper bound of the number of frames
     if body.count(MAGIC) + body.count(SKIPPABLE_MAGIC_TAIL) > most:
         for number, frame in enumerate(zstd.iter_frames(body)):
             if number >= most:

@@ -19,7 +19,7 @@ MAX_SIZE: Final = 64 * 1024 * 1024
 
 
 def reason_to_refuse(content_type: str, content_encoding: str) -> str:
-    """Return why a body with these headers is not read as a message, "" if it is."""
+    """Return why a body with these headers is not read as a message; "" if it is read."""
     if content_type.split(";")[0].strip().lower() not in _MEDIA_TYPES:
         return f"expected a body of type {' or '.join(_MEDIA_TYPES)}, found {content_type or 'no Content-Type'}"
     if content_encoding.strip().lower() not in ("", "identity"):
@@ -46,7 +46,7 @@ def unpack(body: bytes, **options: Any) -> Any:
 
     Raises CodecError for damage, beyond a limit, and if the object is not of a given `type`. Unless `options` has
     `max_output_size`, a compressed message must not decompress to more bytes than the body has, because the limit for
-    the body is meant to limit the message.
+    the body should also limit the message.
     """
     try:
         return cpkg.loads(body, **{"max_output_size": max(1, len(body)), **options})

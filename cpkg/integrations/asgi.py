@@ -8,7 +8,7 @@ Compress responses, and decompress requests, with Zstandard in any ASGI applicat
     app = Starlette(middleware=[Middleware(ZstdMiddleware, level=5)])
     app.add_middleware(ZstdMiddleware)                 # FastAPI
 
-It replaces a GZip middleware, or wraps one, which then serves the clients that do not accept zstd.
+Use it instead of a GZip middleware, or around one, which then serves the clients that do not accept zstd.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ class ZstdMiddleware:
     """
     Serve an ASGI application, with bodies compressed with Zstandard if the client accepts it.
 
-    level: the Zstandard level, up to 19 (default 3; ValueError above): clients may refuse larger windows (RFC 9659).
+    level: the Zstandard level, up to 19 (default 3). Higher levels raise ValueError, because clients may refuse their
+    windows (RFC 9659).
     minimum_size: a complete body of fewer bytes is not compressed (default 500).
     max_request_size: the limit in bytes for a decompressed request (default 16 MiB). A compressed request is read
-    completely before the application is called. The answer to a request beyond the limit is 413, to a damaged one 400.
-    If the client disconnects before the end of the body, the application receives only the disconnect.
+    completely before the application is called. The answer to a request beyond the limit is 413, to a damaged request
+    400. If the client disconnects before the end of the body, the application receives only the disconnect.
 
-    A body that comes in pieces is compressed in pieces, and each is flushed, so that the client can read it at once.
+    A body that comes in pieces is compressed in pieces. Each piece is flushed, so that the client can read it at once.
     Bodies with a content coding or `Cache-Control: no-transform`, bodies of a compressed type (image, video, zip, ...),
     event streams, partial content (206), and responses to HEAD are not compressed. A compressed body loses its digests
     (Content-Digest and similar headers).

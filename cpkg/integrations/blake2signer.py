@@ -41,7 +41,7 @@ class MsgpackSerializer(SerializerInterface):
     Extension types load as `ExtType`; a token can neither instantiate classes nor run code.
 
     max_memory: the limit in bytes for the objects of a token, as estimated by `cpkg.loads` (default 64 MiB; -1 for no
-    limit). Without it, 16 MiB of empty lists would take more than 1 GiB. To accept more, set
+    limit). Without a limit, 16 MiB of empty lists would take more than 1 GiB. To accept more, set
     `MsgpackSerializer.max_memory` itself (a subclass changes the key), or pass it in `serializer_kwargs` to verify.
     """
 
@@ -65,18 +65,18 @@ class MsgpackSerializer(SerializerInterface):
 
 
 # For fewer bytes, writing and reading a Huffman table adds a third to the time of signing and verifying. At this level,
-# which writes none, they take as long as with lz4, and tokens are slightly shorter on average.
+# libzstd writes no table: signing and verifying take as long as with lz4, and tokens are slightly shorter on average.
 _SMALL = 256
 _SMALL_LEVEL = -5
 
 # For fewer bytes, compression saves almost nothing. A frame with one raw block (RFC 8878, section 3.1.1) needs no call
-# of libzstd. It is longer than the data, so the signer signs the data itself.
+# of libzstd. The frame is longer than the data, so the signer signs the data itself.
 _TINY = 32
 _RAW_FRAMES = tuple(
     MAGIC + bytes((SINGLE_SEGMENT_FLAG, size)) + (size << 3 | 1).to_bytes(3, "little") for size in range(_TINY)
 )
 
-# libzstd's levels for the nine levels of a signer, which would not reach the higher ones otherwise
+# libzstd's levels for a signer's levels 1 to 9, so that signers can also choose libzstd's higher levels
 _LEVELS = (1, 2, 3, 5, 7, 9, 12, 16, 19)
 
 # 8 MiB: output of libzstd at these levels never needs more

@@ -7,9 +7,9 @@ Send the messages of Django Channels through Redis as MessagePack, packed by cpk
 
     CHANNEL_LAYERS = {"default": {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [...]}}}
 
-`register` replaces the serializer `msgpack` of channels_redis, which is the default of both its layers; the new one
-can also read messages of the old one. Objects may contain any type that `cpkg.dumps` packs; for example, datetime,
-UUID and Decimal are restored.
+`register` replaces the serializer `msgpack` of channels_redis, which is the default of both its layers. The new
+serializer can also read messages of the old serializer. Objects may contain any type that `cpkg.dumps` packs; for
+example, datetime, UUID and Decimal are restored.
 """
 
 from __future__ import annotations

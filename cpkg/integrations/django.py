@@ -73,13 +73,13 @@ class ZstdMiddleware(MiddlewareMixin):
     """
     Compress responses if the client accepts zstd, and decompress requests.
 
-    Put it in place of Django's GZipMiddleware, or before it; GZipMiddleware then serves other clients. A subclass may
-    set `level` (up to 19, default 3), `minimum_size` (smaller bodies, in bytes, are not compressed; default 500) and
+    Use it instead of Django's GZipMiddleware, or before it; GZipMiddleware then serves other clients. A subclass may
+    set `level` (up to 19, default 3), `minimum_size` (bodies of fewer bytes are not compressed; default 500) and
     `max_request_size` (the limit in bytes for a decompressed request, default 16 MiB; Django also compares its
     DATA_UPLOAD_MAX_MEMORY_SIZE with the decompressed size). A damaged request is answered with 400, a request beyond a
     limit with 413.
 
-    A streaming response is compressed in pieces, and each is flushed. Responses with a content coding or
+    A streaming response is compressed in pieces, and each piece is flushed. Responses with a content coding or
     `Cache-Control: no-transform`, responses of a compressed type, event streams, partial content (206), and responses
     to HEAD are not compressed. A compressed body loses its digests (Content-Digest and similar headers).
     """
@@ -97,7 +97,8 @@ class ZstdMiddleware(MiddlewareMixin):
         if request.META.get("HTTP_CONTENT_ENCODING", "").strip().lower() != coding.CODING:
             return None
         try:
-            body = request.read(coding.largest_body(self.max_request_size) + 1)  # one more shows that it is too long
+            # one byte more than the largest body shows that the body is too long
+            body = request.read(coding.largest_body(self.max_request_size) + 1)
             data = coding.decompress_body(body, self.max_request_size)
         except (LimitError, RequestDataTooBig) as exc:
             return HttpResponse(f"the decompressed body is too large: {exc}", status=413, content_type="text/plain")

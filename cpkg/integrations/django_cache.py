@@ -124,8 +124,8 @@ class ZstdCompressor:
     """
     Compress with Zstandard, for django-redis.
 
-    It can read entries of ZlibCompressor. A subclass may set `level` (default 3), `minimum_size` (smaller values, in
-    bytes, are not compressed; default 128) and `limit`, the largest decompressed size in bytes (default 64 MiB).
+    It can read entries of ZlibCompressor. A subclass may set `level` (default 3), `minimum_size` (values of fewer
+    bytes are not compressed; default 128) and `limit`, the largest decompressed size in bytes (default 64 MiB).
     """
 
     level: ClassVar[int] = zstd.COMPRESSION_LEVEL_DEFAULT
@@ -157,7 +157,7 @@ class ZstdCompressor:
             if is_frame(value):
                 return zstd.decompress(value, max_output_size=self.limit)
             return self._inflate(value)
-        except LimitError as exc:  # with a code, it is the limit for windows, which is fixed
+        except LimitError as exc:  # an error with a code is about the window's limit, which is fixed
             larger = "" if getattr(exc, "code", None) else ", or set a larger `limit` in a subclass of ZstdCompressor"
             exc.advice = f"delete the entry{larger}"
             raise

@@ -43,7 +43,7 @@ __all__ = ["Body", "MsgpackResponse", "MsgpackRoute", "ZstdMiddleware", "read_ms
 
 _REFERENCE: Final = "#/$defs/"
 _COPIES_MAX: Final = 200
-"""The maximum number of schemas of classes to copy into the schema of a type in place of references."""
+"""The maximum number of schemas of classes to copy into the schema of a type instead of references."""
 _INVALID: Final = {"description": "Validation Error"}
 
 
@@ -93,7 +93,7 @@ def Body(type: object, *, max_size: int = MAX_REQUEST_SIZE, **options: Any) -> A
 
 class MsgpackRoute(APIRoute):
     """
-    A route that sends the result of its endpoint, except a Response, as MessagePack.
+    A route that sends the result of its endpoint as MessagePack, unless the result is a Response.
 
     The result may contain any type that `cpkg.dumps` packs.
 
@@ -203,9 +203,9 @@ def _inlined(node: Any, classes: Any, copies: Iterator[int], within: tuple[str, 
 
 def _shared(schema: dict[str, object]) -> Any:
     """
-    Return a schema with one schema of each class; references to them begin with an `$id` that the whole schema gets.
+    Return a schema with one schema for each class, and with an `$id`, with which the references to classes begin.
 
-    Otherwise they would need the position of the schema in the OpenAPI document, which only the application knows.
+    Other references would need the schema's position in the OpenAPI document, which only the application knows.
     """
     text = json.dumps(schema)
     name = uuid.uuid5(uuid.NAMESPACE_OID, text).urn

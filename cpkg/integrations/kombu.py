@@ -8,8 +8,8 @@ Send messages as MessagePack, compressed with Zstandard, through kombu and Celer
     app.conf.update(task_serializer="msgpack", result_serializer="msgpack", accept_content=["msgpack"],
                     task_compression="zstd")
 
-`register` replaces kombu's compression `zstd` and its serializer `msgpack`; the new one can read messages of the old
-one. Even without `register`, it is available under the name `cpkg`, from the entry point of this package.
+`register` replaces kombu's compression `zstd` and its serializer `msgpack`. The new serializer can read messages of the
+old serializer. Even without `register`, an entry point of this package provides the new serializer as `cpkg`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SERIALIZER: Final = (_pack, _unpack, "application/x-cpkg-msgpack", "binary")
 
 def register(*, level: int = zstd.COMPRESSION_LEVEL_DEFAULT, max_size: int = MAX_SIZE) -> None:
     """
-    Register the serializer `msgpack` and the compression `zstd` with kombu, replacing its own.
+    Register the serializer `msgpack` and the compression `zstd` with kombu, replacing kombu's own.
 
     `level` is the Zstandard level (default 3). `max_size` limits the decompressed size of a message in bytes (default
     64 MiB); beyond it, decoding raises LimitError. Raises ImportError without kombu.
@@ -54,7 +54,7 @@ def register(*, level: int = zstd.COMPRESSION_LEVEL_DEFAULT, max_size: int = MAX
     def decompress(data: bytes) -> bytes:
         try:
             return zstd.decompress(data, max_output_size=max_size)
-        except ZstdLimitError as exc:  # with a code, it is the limit for windows, which is fixed
+        except ZstdLimitError as exc:  # an error with a code is about the window's limit, which is fixed
             exc.advice = None if exc.code else "to accept such a message, pass a larger max_size to register()"
             raise
 
