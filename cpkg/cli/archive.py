@@ -58,7 +58,7 @@ _max_size = click.option(
     "--max-size",
     callback=parse_size,
     metavar="SIZE",
-    help="Refuse more content than this (64M, 2G, unlimited).  [default: 1G or 250 times the archive]",
+    help="Refuse more content than this (64M, 2G, unlimited).  [default: 1G, or 250 times the archive if more]",
 )
 _long = click.option(
     "--long",
@@ -360,7 +360,7 @@ def _named(archive_file: str, stream: str = "standard input") -> Iterator[None]:
     except CodecError as exc:
         head = _head(archive_file)
         hint = ""
-        if head and not head.startswith(MAGIC):  # an archive that is only damaged is a frame
+        if head and not head.startswith(MAGIC):  # even a damaged archive begins with a frame's magic number
             hint = other_format(head) or _SEE_INFO
         elif head and str(exc).startswith("not a tar archive"):
             hint = _SEE_INFO

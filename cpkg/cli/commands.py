@@ -278,7 +278,7 @@ def unpack(
     name = shown(file)
     limits: dict[str, int | None] = {"max_output_size": max_output_size}
     if max_output_size is not None:
-        limits["max_memory"] = -1  # a size that the user chose bounds the objects also
+        limits["max_memory"] = -1  # the size that the user chose limits the objects as well
     with contextlib.closing(Bar(3, size_of(file), quiet=quiet)) as bar:
         data = read(file, bar)
         bar.stage("unpacking")

@@ -65,7 +65,8 @@ class Result:
     """
     The measurements of the demo; sizes are in bytes.
 
-    `missing` says why backends were not compared. `disagreements` is empty if all combinations work and agree.
+    `missing` has the reasons why backends were not compared. `disagreements` is empty if all combinations work and
+    agree.
     """
 
     json_size: int

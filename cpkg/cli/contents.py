@@ -23,7 +23,7 @@ from purepy.zstd.format.rules import MAGIC, is_frame
 from purepy.zstd.format.scanner import Frame, scan_frames
 
 SHOWN_FRAMES: Final = 8
-"""The number of frames that are kept with their details; a file can have one per hundred bytes."""
+"""The number of frames that are kept with their details; a file can have a frame per hundred bytes."""
 _READ: Final = 64 * 1024
 
 _NAMES: Final = {

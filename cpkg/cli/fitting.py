@@ -66,6 +66,6 @@ def described(name: str, exc: CodecError) -> str:
     if isinstance(exc, ExtraData):
         return f"{name}: {following(len(exc.extra))} (at byte {exc.offset})"
     text = f"{name}: {text_of(exc)}"
-    # an error with a detail names the offset in its text, and an output size has no offset
+    # the text of an error with a detail names the offset; for a limit, an offset would not help
     is_complete = isinstance(exc, ZstdError) and (exc.detail is not None or isinstance(exc, LimitError))
     return text if exc.offset is None or is_complete or "at byte" in text else f"{text} (at byte {exc.offset})"

@@ -35,7 +35,7 @@ STDOUT: Final = "standard output"
 _CHUNK: Final = 1 << 20
 _COMPRESSED: Final = (".zst", ".gz")
 _OBJECT: Final = 64
-"""Approximate bytes that an object takes in Python, where it may take only one or two in a text."""
+"""About how many bytes an object takes in Python; in a text it may take only one or two bytes."""
 
 
 def shown(file: str) -> str:
@@ -72,7 +72,7 @@ def open_input(file: str) -> Iterator[IO[bytes]]:
     """
     Open a file, a URL or standard input, with a buffer; OSErrors get the name of the input.
 
-    Raises UsageError if it is standard input ("-") and that is a terminal.
+    Raises UsageError if `file` is "-" and standard input is a terminal.
     """
     if file == "-" and sys.stdin.isatty():
         raise click.UsageError("no FILE, and standard input is a terminal", click.get_current_context())
@@ -82,7 +82,7 @@ def open_input(file: str) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def naming(name: str) -> Iterator[None]:
-    """Give OSErrors of the block the file name `name` if they have none, as those of read() and write()."""
+    """Add the file name `name` to OSErrors of the block without a file name, such as errors of read() and write()."""
     try:
         yield
     except OSError as exc:  # errors of fsspec have neither a number nor a name
@@ -92,7 +92,7 @@ def naming(name: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def open_seekable(file: str) -> Iterator[BinaryIO]:
-    """Open a file, a URL or standard input; standard input and what cannot seek are copied to a temporary file."""
+    """Open a file, a URL or standard input; input that cannot seek is copied to a temporary file."""
     with open_input(file) as stream:
         if file != "-" and stream.seekable():
             yield stream  # type: ignore[misc]
@@ -113,10 +113,10 @@ class Text:
     """
     A text file that limits how much of its content is in memory at a time, as `unpack` limits a message.
 
-    `size` counts the bytes read, `objects` estimates how many objects they become; callers set a count to 0 when they
-    have dropped what it counts. `most` is the limit in bytes, -1 for no limit. If it is None, only compressed text has
-    a limit, which depends on how much of the file `compressed` was read. `compressed` is None if the text is not
-    compressed.
+    `size` counts the bytes read, `objects` estimates how many objects they become. Callers set a count to 0 when they
+    have dropped the counted bytes or objects. `most` is the limit in bytes, -1 for no limit. If it is None, only
+    compressed text has a limit, which depends on how much of the file `compressed` was read. `compressed` is None if
+    the text is not compressed.
     """
 
     def __init__(self, content: File, name: str, compressed: IO[bytes] | None, most: int | None) -> None:
@@ -148,7 +148,7 @@ class Text:
 
 @contextlib.contextmanager
 def open_text(file: str, most: int | None) -> Iterator[Text]:
-    """Open a text file like `open_input`, and decompress it if its name ends in .zst or .gz; `most`: see Text."""
+    """Open a text file like `open_input`, and decompress it if its name ends in .zst or .gz; see Text for `most`."""
     with open_input(file) as stream:
         kind = None if text_name(file) == file else file[-1:].lower()
         try:
@@ -170,11 +170,11 @@ def open_text(file: str, most: int | None) -> Iterator[Text]:
 
 def target_for(file: str, output: str | None, suffix: str, replaced: tuple[str, ...]) -> str:
     """
-    Return the name of the output file: `output` or, if that is None, `file` with `suffix` in place of known suffixes.
+    Return the name of the output file: `output` or, if that is None, `file` with `suffix` instead of known suffixes.
 
-    The known suffixes, of which there may be several, are `replaced`. For standard input, the output is standard output
-    ("-"). The suffix .json is not added to a name that then ends in .jsonl or .ndjson. Raises Failure if the output is
-    the input file, and UsageError for a URL without `output` or an empty `output`.
+    `replaced` has the known suffixes; a name may end in several of them. For standard input, the output is standard
+    output ("-"). The suffix .json is not added to a name that then ends in .jsonl or .ndjson. Raises Failure if the
+    output is the input file, and UsageError for a URL without `output` or an empty `output`.
     """
     if output == "":
         raise click.BadParameter("empty", click.get_current_context(), param_hint="'-o'")

@@ -3,8 +3,8 @@
 Read JSON, JSON Lines and streams of JSON values with Python's `json`, and refuse values that MessagePack cannot hold.
 
 Lines with whole values are read in pieces; a document is read as a whole. Python's `json` accepts NaN, duplicate keys,
-lone surrogates, and numbers that overflow a float or 64 bits. The code that locates them runs only after one was
-noticed.
+lone surrogates, floats that overflow 64 bits and integers that need more. The code that locates such a value runs only
+after one was noticed.
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ class MessageBuilder:
         self._count = 0  # items of the array; 0 for a document
 
     def take(self, values: list[Any], is_document: bool) -> None:
-        """Add values to the array, or take the only one as the message."""
+        """Add values to the array, or use the only value as the message."""
         packed: bytes = self._packb(values[0] if is_document else values, **self._options)
         if not is_document:
             self._count += len(values)

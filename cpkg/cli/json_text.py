@@ -43,7 +43,7 @@ def render(data: bytes, *, lines: bool, indent: int | None, allow_nan: bool, lim
     options |= {"indent": indent} if indent is not None and not lines else {"separators": (",", ":")}
     try:
         # In nearly all messages all keys are str, and the encoder of `json` can do the whole work.
-        # It would write an ExtType, which is a tuple, as an array: the hook replaces it before.
+        # The encoder would write an ExtType, which is a tuple, as an array, so the hook replaces ExtTypes.
         value = dumps_loads.loads(data, timestamp=0, strict_map_key=True, ext_hook=plain_ext, **limits)
         return _encode(value, lines, json.JSONEncoder(default=_plain, **options))
     except LimitError:
@@ -75,7 +75,7 @@ def lines(values: list[object], *, allow_nan: bool) -> bytes:
 
 
 def describe(value: object) -> str:
-    """Return a phrase for a value that is no list: "an object", "a string", "a boolean", "null" or "a single value"."""
+    """Return a phrase for any value but a list: "an object", "a string", "a boolean", "null" or "a single value"."""
     if isinstance(value, dict):
         return "an object"
     return {str: "a string", bool: "a boolean", type(None): "null"}.get(type(value), "a single value")
@@ -83,9 +83,9 @@ def describe(value: object) -> str:
 
 def _plain(value: object) -> object:
     """
-    Return a value that JSON has no type for as one that it can hold.
+    Convert a value for which JSON has no type to a value that JSON can hold.
 
-    A NumPy array becomes a list, whose items may be of such types again. Raises TypeError for an unknown type.
+    A NumPy array becomes a list, whose items may need conversion as well. Raises TypeError for an unknown type.
     """
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
@@ -113,13 +113,13 @@ def _rfc3339(stamp: Timestamp) -> str:
     """
     Return a time as RFC 3339 in UTC, without trailing zeros of the fraction.
 
-    A time outside the years 1 to 9999, which RFC 3339 lacks, becomes a number of seconds since 1970, as text.
+    A time outside the years 1 to 9999 becomes the number of seconds since 1970, as text.
     """
     nanoseconds = stamp.nanoseconds
     try:
         text, end = (_EPOCH + datetime.timedelta(seconds=stamp.seconds)).isoformat(), "Z"
     except OverflowError:
-        # nanoseconds count forwards, the digits of a negative number backwards
+        # a Timestamp's nanoseconds count forwards, the digits of a negative number backwards
         whole, nanoseconds = divmod(abs(stamp.seconds * 10**9 + nanoseconds), 10**9)
         text, end = f"{'-' * (stamp.seconds < 0)}{whole}", ""
     fraction = f".{nanoseconds:09d}".rstrip("0") if nanoseconds else ""
@@ -130,8 +130,8 @@ def _with_str_keys(value: object, path: str, allow_nan: bool) -> object:
     """
     Return a copy that JSON can hold, in which all keys are str.
 
-    Raises JSONError, with the path in it, for NaN and infinities without `allow_nan`, for keys that become equal, and
-    for a value of an unknown type.
+    Raises JSONError, whose text has the path, for NaN and infinities without `allow_nan`, for keys that become equal,
+    and for a value of an unknown type.
     """
     if isinstance(value, dict):
         copy: dict[str, object] = {}

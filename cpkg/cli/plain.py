@@ -55,7 +55,7 @@ def backend_lines(*, as_json: bool) -> Iterator[str]:
     for codec, chosen, found in rows:
         yield f"{codec}: {named(chosen)} on {chosen.interpreter}"
         yield f"  policy  {chosen.policy}"
-        yield f"  reason  {chosen.reason.partition('; ')[0]}"  # the lines below explain why faster ones do not load
+        yield f"  reason  {chosen.reason.partition('; ')[0]}"  # the lines below explain why faster backends do not load
         for backend, state in found.items():
             yield f"  {backend:<7} {state.rpartition(f' of {codec} cannot be loaded: ')[2]}"
         if chosen.faster:

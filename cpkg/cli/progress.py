@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Final
 
 LARGE: Final = 4 * 2**20
-"""A bar is shown from this many bytes of input; smaller input is done before anybody could read the bar."""
+"""A bar is shown from this many bytes of input; with less input, nobody could read the bar in time."""
 _REFRESH = 0.15
 _WIDTH = 79
 _BAR = 20
@@ -33,7 +33,7 @@ class StatusLine:
             sys.stderr.flush()
 
     def show(self, text: str, *, at_once: bool = False) -> None:
-        """Show the first 79 characters of a text; without `at_once`, skip it if the last one is too recent."""
+        """Show the first 79 characters of a text; without `at_once`, skip it if the last text is too recent."""
         now = clock()
         if at_once or now >= self._next:
             self._next = now + _REFRESH
@@ -88,7 +88,7 @@ class Bar:
             self._line.show(text, at_once=at_once)
 
     def at(self, done: int, *, at_once: bool = False) -> None:
-        """Show that the current stage has processed `done` bytes of the input, if it is large enough for a bar."""
+        """Show that the current stage has processed `done` bytes, if the input is large enough for a bar."""
         if max(self._size or 0, done) < LARGE:
             return
         seconds = clock() - self._start

@@ -153,7 +153,7 @@ def _number(field: str) -> object:
 
 
 def read_msgpack(stream: BinaryIO, name: str, **options: Any) -> Iterator[list[object]]:
-    """Yield the objects of a MessagePack stream in lists; raises Failure for one that cannot be read."""
+    """Yield the objects of a MessagePack stream in lists; raises Failure for an object that cannot be read."""
     unpacker = msgpack.Unpacker(stream, max_buffer_size=0, strict_map_key=False, tuple_keys=True, **options)
     try:
         yield from _in_batches(unpacker)
@@ -168,7 +168,7 @@ def read_msgpack(stream: BinaryIO, name: str, **options: Any) -> Iterator[list[o
 
 
 def write_json(out: IO[bytes], *, allow_nan: bool = False) -> Take:
-    """Return a function that writes a line of JSON per record, and raises Failure for one that JSON cannot hold."""
+    """Return a function that writes a line of JSON per record, and raises Failure if JSON cannot hold a record."""
     count = 0
 
     def take(batch: list[object]) -> None:

@@ -159,7 +159,7 @@ def info(file: str, as_json: bool) -> None:
     """
     Show what is in a record file, without decompressing it.
 
-    The exit status is 1 if frames are missing or a header is damaged; `verify` checks the content of frames also.
+    The exit status is 1 if frames are missing or a header is damaged; `verify` also checks the content of frames.
     """
     report = _inspected(file)
     _show(file, report, as_json)
@@ -176,7 +176,7 @@ def verify(file: str, as_json: bool, threads: int | None, quiet: bool) -> None:
     """
     Read a whole record file and show all damage.
 
-    The exit status is 1 if there is any.
+    The exit status is 1 if there is any damage.
     """
     with contextlib.closing(Bar(1, size_of(file), quiet=quiet)) as bar:
         bar.stage("verifying")
@@ -408,9 +408,9 @@ class _Conversion:
     count: int = 0
     """The number of records passed on in the last or current run."""
     before: int = 0
-    """The size of the files that are done, in bytes."""
+    """The total size in bytes of the files that are done."""
     is_last: bool = True
-    """Whether this is the last run, which prints what was left out."""
+    """Whether this is the last run, which reports skipped damage and unfinished ends."""
 
     def run(self, stage: str, take: formats.Take) -> None:
         """Begin the stage `stage` of the bar, and pass all records to `take`, in lists."""

@@ -27,8 +27,8 @@ def main(arguments: Sequence[str]) -> int:
     """
     Call install(), run the program that `arguments` name, and return 0; for --help, only print the usage.
 
-    Exceptions of the program, with SystemExit, are not caught. Returns 2 for wrong arguments or a script that cannot be
-    read, 1 for a module, folder or zip file that cannot be run.
+    Exceptions of the program, including SystemExit, are not caught. Returns 2 for wrong arguments or a script that
+    cannot be read, 1 for a module, folder or zip file that cannot be run.
     """
     from cpkg._install import install
 

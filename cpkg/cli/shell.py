@@ -53,7 +53,7 @@ class Commands(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the whole first sentence of each command's help, where click would cut it off."""
+        """Write the whole first sentence of each command's help; click itself would cut long sentences off."""
         with formatter.section("Commands"):
             names = self.list_commands(ctx)
             found = [(name, self.get_command(ctx, name)) for name in names]
@@ -91,7 +91,7 @@ class Commands(click.Group):
         except click.UsageError as exc:
             name = ctx.invoked_subcommand
             command = self.get_command(ctx, name) if exc.ctx is None and name is not None else None
-            if command is not None:  # the parser of its options does not name it
+            if command is not None:  # the parser of the command's options sets no context
                 exc.ctx = click.Context(command, parent=ctx, info_name=name)
             raise
 
@@ -170,7 +170,7 @@ MAX_SIZE: Final = click.option(
     "--max-output-size",
     callback=parse_size,
     metavar="SIZE",
-    help="Refuse content larger than this (64M, 2G, unlimited).  [default: 64M or 100 times FILE's size]",
+    help="Refuse content larger than this (64M, 2G, unlimited).  [default: 64M, or 100 times FILE's size if more]",
 )
 QUIET: Final = click.option("-q", "--quiet", is_flag=True, help="Show no progress bar and no summary.")
 AS_JSON: Final = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

@@ -21,9 +21,9 @@ def open_standard_streams() -> None:
     """
     Open closed standard streams on the null device: reading input and writing output fail, and messages are lost.
 
-    Otherwise a file opened later would get that descriptor, and everything printed would go to the file. If standard
-    output is UTF-8, names that are not UTF-8 are written as their original bytes. With other encodings, characters that
-    the encoding lacks become backslash escapes.
+    Otherwise a file opened later would get the stream's descriptor, and everything printed would go to that file. If
+    standard output is UTF-8, names that are not UTF-8 are written as their original bytes. With other encodings,
+    characters that the encoding lacks become backslash escapes.
     """
     for number, name, mode, access in (
         (0, "stdin", "r", os.O_WRONLY),

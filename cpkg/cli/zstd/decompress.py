@@ -37,7 +37,7 @@ class Decompressing:
     def __init__(self, options: Options, dictionary: bytes, console: Console) -> None:
         self._options = options
         self._console = console
-        # one thread decompresses while this one reads and writes; more help only with several frames
+        # one thread decompresses while this one reads and writes; more threads help only with several frames
         self._threads = options.threads if options.threads > 1 else min(max(usable_cores(), 2), _THREADS_MAX)
         self._zstd_dict = dictionary_of(dictionary, prefix=options.patch_from is not None)
         if options.dictionary is not None:  # detect damage before any file is opened
@@ -62,7 +62,7 @@ class Decompressing:
         Copies data that is not a frame if the options allow that. Raises Fatal if reading or writing fails. Progress
         lines begin with `prefix`.
         """
-        # a pipe may deliver more only later, and its reader must not wait for that
+        # a pipe may deliver more data only much later: do not wait for more than the first four bytes
         first = read_full(source, _READ_SIZE, _MAGIC_SIZE if source.size is None else None)
         name = source.name
         if not first:

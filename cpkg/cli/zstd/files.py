@@ -69,7 +69,7 @@ def target_of(name: str, *, compress: bool) -> str | None:
 
 def open_source(name: str, options: Options, console: Console) -> InputFile | None:
     """
-    Open a file or standard input; print a message and return None if it cannot be read or must not be.
+    Open a file or standard input; print a message and return None if it cannot or must not be read.
 
     Only regular files and pipes are read, and block devices with -f. The dictionary is not compressed with itself.
     """
@@ -175,7 +175,7 @@ class OutputFile:
             raise Fatal(WRITE_ERROR, f"Write error : {exc.strerror}") from None
 
     def abandon(self) -> bool:
-        """Remove the file if it is incomplete, and return whether there was one; a pipe or device is only closed."""
+        """Remove the file if it is incomplete, and return whether that was so; a pipe or device is only closed."""
         if self._new is not None:
             return self._new.discard()
         if self._file is not None and self.name != STDOUT:
@@ -209,7 +209,7 @@ def open_destination(
     name: str | None, source: InputFile | None, options: Options, console: Console, *, stdin_is_input: bool
 ) -> OutputFile | None:
     """
-    Open the output; `name` is None if files are only tested, and `source` is None if several are joined.
+    Open the output; `name` is None if files are only tested, and `source` is None if several sources are joined.
 
     Returns None and prints the reason if the output exists and may not be overwritten, is the source itself or cannot
     be opened.

@@ -56,10 +56,10 @@ decompressing
   -MN, --memory=N    allow windows of N bytes (128 MiB)
 
 dictionaries
-  --train FILE...    train one from samples, one per file; -o OUT,
+  --train FILE...    train a dictionary, one sample per file; -o OUT,
                      -BN (samples are blocks of N bytes)
   --maxdict=N, --dictID=N
-                     its size (112640 bytes) and id
+                     the dictionary's size (112640 bytes) and id
 
 Numbers may end in K, KB, KiB, M, MB or MiB.
 ZSTD_CLEVEL and ZSTD_NBTHREADS set the level and the threads.

@@ -22,8 +22,8 @@ class _Facts:
     The facts about one file, or the totals of several; `content` is None if a frame does not declare its size.
 
     `frames`, which includes the `skippable` ones, `compressed` and `content` are totals. `window` and `dictionary` come
-    from the file's last frame that is not skippable, `checksum` from the last one that has a checksum, and is None
-    without one. These three are not set for several files.
+    from the file's last frame that is not skippable. `checksum` comes from the last frame that has a checksum, and is
+    None if no frame has a checksum. These three are not set for several files.
     """
 
     def __init__(self) -> None:

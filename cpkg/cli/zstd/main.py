@@ -7,7 +7,7 @@ It works without click and imports only the modules that an operation needs, bec
 
 from __future__ import annotations
 
-import _signal as signal  # type: ignore[import-not-found]  # signal makes enums, which takes longer than all else here
+import _signal as signal  # type: ignore[import-not-found]  # importing signal is slow, because it creates enums
 import contextlib
 import os
 import sys
@@ -100,7 +100,7 @@ class Command:
         self._total = [0, 0, 0]  # files done, bytes read, bytes written
 
     def abandon(self) -> bool:
-        """Remove the output file if it is incomplete, and return whether there was one; only close a pipe or device."""
+        """Remove the output file if it is incomplete, and return whether that was so; only close a pipe or device."""
         destination, self._destination = self._destination, None
         return destination is not None and destination.abandon()
 
@@ -238,8 +238,8 @@ class Command:
         """
         Return whether several inputs may be joined into one output, from which they can no longer be separated.
 
-        Standard output always allows that. For a file, warns and keeps the inputs, despite --rm; then allows it with
-        -f, refuses with -q, and otherwise asks the user.
+        Joining into standard output is always allowed. For a file, warns, and keeps the inputs despite --rm; then
+        allows joining with -f, refuses it with -q, and otherwise asks the user.
         """
         options, console = self._options, self._console
         if options.output == STDOUT:

@@ -89,7 +89,7 @@ _ADVANCED = {
 """Keys of `--zstd=`: name -> member of CompressionParameter."""
 
 
-# the parameters of --max: the highest of everything, and the ones that find the most long matches
+# the parameters of --max: the largest values, and those values that find the most long matches
 _MAX = {
     "window_log": 31,
     "chain_log": 30,
@@ -107,7 +107,7 @@ _MAX = {
 
 
 class UsageError(Exception):
-    """The arguments have an option that does not exist or is malformed; its text is that option."""
+    """The arguments have an option that does not exist or is malformed; the text is that option."""
 
 
 class Options:
@@ -142,7 +142,7 @@ def read_number(text: str, at: int = 0, bits: int = 32) -> tuple[int, int]:
     """
     Return the number at a position of an argument (0 if there is none) and the position after it.
 
-    The suffixes K, KB, KiB, M, MB and MiB multiply the number. Raises Fatal if it has more than `bits` bits.
+    The suffixes K, KB, KiB, M, MB and MiB multiply the number. Raises Fatal if the result has more than `bits` bits.
     """
     start = at
     while text[at : at + 1].isdigit() and text[at].isascii():

@@ -50,7 +50,7 @@ def train(options: Options, console: Console) -> int:
 
 def _samples(options: Options) -> list[bytes]:
     """
-    Return the samples: the first 128 KiB of each file or, with -B, all its blocks of that size.
+    Return the samples: the first 128 KiB of each file; with -BN, each block of N bytes in the files.
 
     Reads at most as many bytes as -M allows, by default 2 GiB. Skips names that are not readable files.
     """
