@@ -33,10 +33,10 @@ def register_shutil(
     """
     Let `shutil.make_archive` write "zstdtar", and `shutil.unpack_archive` read .tar.zst, .tzst and .zip with Zstandard.
 
-    `tar` and `zip` select the formats. `level`, `options` and `threads` have the meaning that `cpkg.zstd.compress`
-    gives them, and apply to new "zstdtar" archives; `threads` also applies to reading .tar.zst. A new archive appears
-    complete or not at all. Writing .zip is not changed. Earlier registrations of these formats are replaced, so the
-    function may be called again.
+    `tar` and `zip` select the formats. `level`, `options` and `threads` mean the same as for `cpkg.zstd.compress`, and
+    apply to new "zstdtar" archives; `threads` also applies to reading .tar.zst. A new archive appears complete or not
+    at all. Writing .zip is not changed. Earlier registrations of these formats are replaced, so the function may be
+    called again.
     Replaces `backports.zstd.register_shutil` and the support for Zstandard in Python 3.14's `shutil`.
     """
     if tar:

@@ -3,7 +3,7 @@
 `zipfile` with method 93, Zstandard: the interpreter's own module, whose ZipFile also writes and reads this method.
 
 Replaces `zipfile` of Python 3.14 and `backports.zstd.zipfile`. Members of several frames are read completely, and no
-member produces more bytes than the archive declares. Everything else is the interpreter's.
+member produces more bytes than the archive declares. Everything else is as in the interpreter's module.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class _Member(io.RawIOBase):
         return b"".join(iter(lambda: self._next(_PIECE_SIZE), b""))
 
     def _next(self, size: int) -> bytes:
-        """Return up to `size` bytes of content, b"" at its end; raises BadZipFile if its size or CRC is wrong."""
+        """Return up to `size` bytes of content, b"" at its end; raises BadZipFile if the size or CRC is wrong."""
         if self._is_finished or not size:
             return b""
         data = self._decompress(size)
