@@ -79,7 +79,7 @@ def states(codec: str, until: str = "") -> dict[str, str]:
     """
     Load the backends of a codec that are faster than the backend `until`; "" means all backends.
 
-    Returns, for the name of each, the reason why loading it failed, or "" if it succeeded.
+    Returns, for the name of each backend, the reason why loading it failed, or "" if it succeeded.
     """
     found = {}
     for backend in itertools.takewhile(until.__ne__, MODULES[codec]):

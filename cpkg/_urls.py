@@ -23,7 +23,7 @@ _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
 def is_url(place: object) -> TypeGuard[str]:
-    """Return whether a place is a URL or a chain with one (`simplecache::s3://...`), and not an existing file."""
+    """Return whether a place is a URL or a chain with a URL (`simplecache::s3://...`), and not an existing file."""
     if not isinstance(place, str) or "://" not in place:
         return False
     return any(map(_URL.match, place.split("::"))) and not os.path.exists(place)

@@ -50,7 +50,7 @@ def writable(buffer: Buffer) -> memoryview:
     """
     Return a view of unsigned bytes of a writable C-contiguous buffer.
 
-    Raises TypeError for an object that is read-only or not a buffer, and BufferError for one that is not contiguous.
+    Raises TypeError for an object that is read-only or not a buffer, and BufferError for a non-contiguous buffer.
     """
     view = memory_of(buffer)
     check_writable(view, buffer)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Progress:
-    """How many bytes a Feed has taken (`ingested`), had taken at its last flush (`flushed`), and has produced."""
+    """How many bytes a Feed has taken (`ingested`), had taken at its last flush (`flushed`), and has `produced`."""
 
     __slots__ = ("flushed", "ingested", "produced")
 

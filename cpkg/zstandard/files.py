@@ -185,7 +185,7 @@ class StreamReader(StreamFile):
         return self._read(-1)
 
     def read1(self, size: int = -1) -> bytes:
-        """Return at most `size` bytes (-1: any number), reading from the source only until some are available."""
+        """Return at most `size` bytes (-1: any number), reading the source only until bytes are available."""
         ahead = self._ahead
         if size == ahead.step:
             data = ahead.read(size)

@@ -120,7 +120,7 @@ class ZstdCompressionParameters:
         Return a level's parameters of the search for matches, as in libzstd 1.5; all others have their defaults.
 
         The window and tables are adjusted to `source_size` and `dict_size`, in bytes; 0 means unknown. Other arguments
-        (`kwargs`) are those of the type, and take precedence.
+        (`kwargs`) are those of ZstdCompressionParameters, and take precedence.
         """
         found = match_parameters(index(level), index(source_size), index(dict_size))
         return ZstdCompressionParameters(**{**dict(zip(MATCH_FIELDS, found)), **kwargs})

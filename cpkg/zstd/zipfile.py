@@ -47,8 +47,8 @@ class ZipFile(_ZipFile):  # type: ignore[misc]
 
     With ZIP_ZSTANDARD, `compresslevel` is a Zstandard level, and `options` are those of `cpkg.zstd.compress`. With
     `max_output_size`, in bytes, opening (and so reading, extracting or testing) a member that declares more bytes
-    raises LimitError; a member never produces more bytes than it declares. A damaged member, or one with another size
-    than it declares, raises BadZipFile.
+    raises LimitError; a member never produces more bytes than it declares. A damaged member, or a member with another
+    size than it declares, raises BadZipFile.
     """
 
     def __init__(

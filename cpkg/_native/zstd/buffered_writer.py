@@ -38,7 +38,7 @@ class BufferedWriter(SerialMemory, _Base):
     """
     A mixin that turns WriteBuffer, a type written in C, into a buffered writer of `size` bytes.
 
-    In the list of bases, it comes before the C type, which copies small writes into the memory.
+    In the list of bases, the mixin comes before the C type, which copies small writes into the memory.
     """
 
     __slots__ = ()

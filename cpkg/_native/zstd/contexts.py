@@ -86,7 +86,7 @@ class Place:
             return None
 
     def give(self, context: CData) -> bool:
-        """Keep a context; return False if there is no room for it."""
+        """Keep a context; return False if the place is full."""
         if len(self._contexts) >= self.most:
             return False
         self._contexts.append(context)
@@ -165,7 +165,7 @@ class Contexts:
         """
         Keep a context for this thread's next call, or free it.
 
-        A context that has grown large, that cannot be reset, or for which there is no room, is freed at once: PyPy's
+        A context that has grown large, that cannot be reset, or for which the place is full, is freed at once: PyPy's
         collector does not know the size of the context's memory and would free it late. `reported` is the size in
         bytes that was last reported to the collector; None if unchanged.
         """
@@ -200,6 +200,6 @@ class Contexts:
         """
         Report to PyPy's collector how large a context has become; return the size that it knows now.
 
-        `reported` is the size known before; None for a context that `take` returned and that was not reported since.
+        `reported` is the size reported before; None for a context that `take` returned and that was not reported since.
         """
         return report_size(self.size_of(context), self._kept.reported if reported is None else reported)

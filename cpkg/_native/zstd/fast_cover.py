@@ -49,8 +49,8 @@ def _can_train(sizes: list[int], split_point: float) -> bool:
     """
     Return whether the samples to learn from are enough: at least 5 of them, with at least 8 bytes in total.
 
-    These are the first `split_point` * len(sizes) samples, or all of them if `split_point` is 1. `sizes` are the sizes
-    of all samples. With fewer bytes libzstd would crash.
+    The samples to learn from are the first `split_point` * len(sizes) samples, or all if `split_point` is 1. `sizes`
+    are the sizes of all samples. With fewer bytes libzstd would crash.
     """
     count = int(len(sizes) * split_point) if split_point < 1 else len(sizes)
     return count >= _MIN_TRAINED_SAMPLES and sum(sizes[:count]) >= MIN_TRAINED

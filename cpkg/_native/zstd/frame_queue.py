@@ -42,7 +42,7 @@ class FrameJob:
 
     @property
     def handle(self) -> CData:
-        """The job in C; ValueError if it was given back."""
+        """The job in C; raises ValueError after the job was given back."""
         if self._handle is None:
             raise ValueError("the job was given back")
         return self._handle
@@ -122,7 +122,7 @@ class FrameQueue:
         self._threads = threads
 
     def begin(self) -> bool:
-        """Start up to `threads` threads, as many as the system allows; return whether there are any."""
+        """Start up to `threads` threads, as many as the system allows; return whether any was started."""
         return bool(self._threads and self.lib.cpkg_frames_start(self._handle, self._threads) > 0)
 
     def job(self) -> FrameJob:

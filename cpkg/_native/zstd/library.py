@@ -140,13 +140,13 @@ class Library:
         return bounds
 
     def set_compression(self, cctx: CData, pairs: list[tuple[int, int]]) -> None:
-        """Set checked compression parameters; raise ValueError for one that libzstd does not accept."""
+        """Set checked compression parameters; raise ValueError for a parameter that libzstd does not accept."""
         for key, value in pairs:
             if self.lib.ZSTD_CCtx_setParameter(cctx, key, value) > RESULT_MAX:
                 raise invalid_parameter(key, value, True, self.bounds(key, True))
 
     def set_decompression(self, dctx: CData, pairs: list[tuple[int, int]]) -> None:
-        """Set checked decompression parameters; raise ValueError for one that libzstd does not accept."""
+        """Set checked decompression parameters; raise ValueError for a parameter that libzstd does not accept."""
         for key, value in pairs:
             if self.lib.ZSTD_DCtx_setParameter(dctx, key, value) > RESULT_MAX:
                 raise invalid_parameter(key, value, False, self.bounds(key, False))
@@ -341,7 +341,7 @@ class Library:
         """
         Return the content size that the header of the frame at `start` declares.
 
-        Returns UNKNOWN_SIZE if the header declares none, ERROR_SIZE if it is truncated or invalid.
+        Returns UNKNOWN_SIZE if the header declares no size, ERROR_SIZE if the header is truncated or invalid.
         """
         head = data[start : start + HEADER_SIZE_MAX]
         if not has_magic:
@@ -360,8 +360,8 @@ class Library:
 
         Given the whole frame and room for its content, libzstd would decompress the frame at once. That has two effects
         which callers must not see. libzstd then uses no window and does not check the window's limit, so this function
-        checks the limit. And libzstd may write to all of the room, even after the content, so this
-        function reduces the room to the declared size.
+        checks the limit. And libzstd may write to all of the room, even after the content, so this function reduces the
+        room to the declared size.
 
         Data that is not a header is read like a header. libzstd then reports the error, unless the data is a skippable
         frame, which may get less room but needs none.

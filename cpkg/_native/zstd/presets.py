@@ -55,8 +55,8 @@ class _Preset:
     """
     Base of the two kinds of presets.
 
-    A subclass has the library's `_contexts` for its direction, a `_stream_type` for the library, and itself as
-    `_plain_type`.
+    A subclass has the library's `_contexts` for its direction, and the backend's `_stream_type` for its streams.
+    `_plain_type` is the subclass itself, also in types derived from it.
     """
 
     _library: ClassVar[Library]

@@ -145,7 +145,7 @@ def _settings(zstd_dict: DictArgument, options: Parameters, window_max: int | No
 
 
 def _error(exc: Exception, offset: int | None = None) -> ZstdError:
-    """Return cpkg's error for an error of the library; its code is found by the name at the end of the text."""
+    """Return cpkg's error for an error of the library; the name at the end of the text determines its code."""
     text = str(exc)
     code = next((code for code, name in NAMES.items() if text.endswith(name)), GENERIC)
     return coded_error(code, text, offset)
