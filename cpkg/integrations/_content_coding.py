@@ -96,7 +96,7 @@ def with_vary(vary: str) -> str:
 
 
 def weakened(etag: str) -> str:
-    """Return an entity tag as a weak one, because the bytes of the body changed (RFC 9110, section 8.8.3.1)."""
+    """Return the weak form of an entity tag, because the bytes of the body changed (RFC 9110, section 8.8.3.1)."""
     return etag if etag.startswith("W/") else "W/" + etag
 
 
@@ -134,7 +134,7 @@ class BodyCompressor:
         self._compressor = zstd.ZstdCompressor(level)
 
     def compress(self, piece: bytes) -> bytes:
-        """Return the complete compressed form of one more piece; b"" for an empty one."""
+        """Return the complete compressed form of one more piece; b"" for an empty piece."""
         return self._compressor.compress(piece, zstd.ZstdCompressor.FLUSH_BLOCK) if piece else b""
 
     def finish(self, piece: bytes = b"") -> bytes:

@@ -24,7 +24,7 @@ def reason_to_refuse(content_type: str, content_encoding: str) -> str:
         return f"expected a body of type {' or '.join(_MEDIA_TYPES)}, found {content_type or 'no Content-Type'}"
     if content_encoding.strip().lower() not in ("", "identity"):
         found = f"the body still has Content-Encoding {content_encoding!r}"
-        return f"{found}: send it without, or add a middleware that decodes it (ZstdMiddleware decodes zstd)"
+        return f"{found}: send the body without it, or add a middleware that decodes it (ZstdMiddleware decodes zstd)"
     return ""
 
 

@@ -81,11 +81,11 @@ class ZstdMiddleware:
 
     async def _decompressed(self, scope: Scope, receive: Receive) -> tuple[Scope, Receive]:
         """
-        Read and decompress the body; return the scope and `receive` function that give it to the application.
+        Read and decompress the body; return the scope and `receive` function that pass the body to the application.
 
         If the client disconnects before the end of the body, the application gets the disconnect instead.
 
-        Raises LimitError for a body that is too large, and ZstdError for one that is damaged or incomplete.
+        Raises LimitError for a body that is too large, and ZstdError for a damaged or incomplete body.
         """
         pieces = []
         size = 0

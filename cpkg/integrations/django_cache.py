@@ -116,7 +116,7 @@ def _response(data: bytes) -> object:
         for cookie in cookies:
             response.cookies.load(cookie)
     except (CodecError, ValueError, TypeError, AttributeError) as exc:
-        raise EntryError(f"the entry does not contain a response that was stored: {exc}") from exc
+        raise EntryError(f"the entry does not contain a stored response: {exc}") from exc
     return response
 
 
@@ -124,7 +124,7 @@ class ZstdCompressor:
     """
     Compress with Zstandard, for django-redis.
 
-    It can read entries of ZlibCompressor. A subclass may set `level` (default 3), `minimum_size` (values of fewer
+    It can also read entries of ZlibCompressor. A subclass may set `level` (default 3), `minimum_size` (values of fewer
     bytes are not compressed; default 128) and `limit`, the largest decompressed size in bytes (default 64 MiB).
     """
 
