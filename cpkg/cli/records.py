@@ -209,11 +209,11 @@ def repair(file: str, threads: int | None, quiet: bool) -> None:
             report = records.repair(file, threads=threads, progress=_advance(bar))
     for line in _fault_lines(report):
         click.echo(line)
-    done = f"{counted(report.records, 'record')} {'is' if report.records == 1 else 'are'} there"
+    done = f"the file has {counted(report.records, 'record')}"
     if report.ok and report.indexed:
         click.echo(f"{file}: nothing to repair: {done}")
     else:
-        lost = f", {report.lost:,} are lost" if report.lost else ""
+        lost = f"; {report.lost:,} {'is' if report.lost == 1 else 'are'} lost" if report.lost else ""
         click.echo(f"{file}: repaired: {done}{lost}")
 
 
