@@ -75,8 +75,8 @@ def group() -> None:
     """
     Create, extract, list and verify .tar.zst archives, on all processors.
 
-    tar and zstd read these archives, and these commands read theirs. ARCHIVE can be - for standard input or output, or
-    a URL if fsspec is installed.
+    tar and zstd can read these archives, and these commands can read archives of tar and zstd. ARCHIVE can be - for
+    standard input or output, or a URL if fsspec is installed.
     """
 
 

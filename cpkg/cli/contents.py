@@ -116,9 +116,9 @@ def _walk(file: BinaryIO, summary: Summary) -> None:
 
 def _first_bytes(file: BinaryIO, summary: Summary) -> bytes:
     """
-    Return the first bytes of the content; b"" if the first SHOWN_FRAMES frames are empty, or if it cannot be read.
+    Return the first bytes of the content; b"" if it cannot be read, or if the first SHOWN_FRAMES frames are empty.
 
-    In the second case, the note in the summary says why.
+    If the content cannot be read, the note in the summary gives the reason.
     """
     frame = next((frame for frame in summary.frames if not frame.is_skippable and frame.content_size != 0), None)
     if frame is None:
@@ -140,7 +140,7 @@ def _describe(head: bytes, size: int | None, summary: Summary) -> None:
     Set `message`, `items` and `note` of the summary from the first bytes of the message.
 
     `size` is the size of the message in bytes, None if unknown. Raises DamagedError if the first bytes are not
-    MessagePack, or if the message is longer than `size`.
+    MessagePack, or if the message needs more than `size` bytes.
     """
     if not head:
         summary.message = "unknown"

@@ -147,7 +147,7 @@ class JSONReader:
 
     def _values(self, text: str) -> list[object]:
         """
-        Return the values of a text; each must begin on a later line than the one before it ends.
+        Return the values of a text; between two values there must be a line break.
 
         With `lines` False, there may be only one value, and with `lines` True, each must be within a line. Raises
         JSONError or JSONDecodeError for the first value that is wrong.

@@ -52,7 +52,7 @@ _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,29})(?:\.[0-9]+)?(?:[eE][+-]?[
 
 def format_of(name: str, asked: str) -> str:
     """
-    Return the format `asked`; for "auto", the format of the file's suffix, without .zst or .gz.
+    Return the format `asked`; for "auto", the format of the suffix of `name`, after .zst or .gz is removed.
 
     A file without a suffix holds records; standard input and output are JSON Lines. Raises Failure for other suffixes.
     """
