@@ -58,7 +58,7 @@ _max_size = click.option(
     "--max-size",
     callback=parse_size,
     metavar="SIZE",
-    help="Refuse more content than this (64M, 2G, unlimited).  [default: 1G, or 250 times the archive if more]",
+    help="Refuse more content than this (64M, 2G, unlimited).  [default: 1G, or 250 times the archive if that is more]",
 )
 _long = click.option(
     "--long",

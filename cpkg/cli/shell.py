@@ -170,7 +170,8 @@ MAX_SIZE: Final = click.option(
     "--max-output-size",
     callback=parse_size,
     metavar="SIZE",
-    help="Refuse content larger than this (64M, 2G, unlimited).  [default: 64M, or 100 times FILE's size if more]",
+    help="Refuse content larger than this (64M, 2G, unlimited).  "
+    "[default: 64M, or 100 times FILE's size if that is more]",
 )
 QUIET: Final = click.option("-q", "--quiet", is_flag=True, help="Show no progress bar and no summary.")
 AS_JSON: Final = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
