@@ -72,7 +72,7 @@ async def read_msgpack(request: Request, *, max_size: int = MAX_REQUEST_SIZE, **
         if len(body) > max_size:
             raise HTTPException(
                 413,
-                f"expected a body of at most {max_size} bytes: send a smaller one, or raise max_size",
+                f"expected a body of at most {max_size} bytes: send a smaller body, or raise max_size",
             )
     try:
         return _messages.unpack(bytes(body), **options)
