@@ -4,7 +4,7 @@
 
 enum {
     BLOCK = 512,
-    NAME_SIZE = 100, /* mode, uid and gid come next */
+    NAME_SIZE = 100, /* the fields mode, uid and gid follow */
     SIZE_AT = 124,
     TIME_AT = 136,
     SUM_AT = 148,

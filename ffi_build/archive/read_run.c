@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Read a run of ordinary files of a directory into the content of an archive: headers, data, and zeros up to the next
- * block.
+ * Read a run, which is consecutive ordinary files of one directory, into the content of an archive: headers, data, and
+ * zeros up to the next block.
  *
- * Python makes all decisions. Anything unusual, including system errors, ends the run before the file, and Python
- * processes that file itself.
+ * Python makes all decisions. The run ends before a file that is unusual or cannot be read, and Python processes that
+ * file itself.
  */
 #pragma once
 
@@ -41,7 +41,7 @@ static void put_octal(char *field, size_t digits, uint64_t value)
         field[at] = (char)('0' + (value & 7));
 }
 
-/* Fill in the size and the checksum of a block. */
+/* Fill in the size and the checksum of a header. */
 static void finish_block(char *block, uint64_t size)
 {
     put_octal(block + SIZE_AT, OCTAL_DIGITS, size);
@@ -53,7 +53,7 @@ static void finish_block(char *block, uint64_t size)
     block[SUM_AT + 6] = '\0';
 }
 
-/* Write a pax header with a time that has a fraction of a second. */
+/* Write a pax header and its record, a time with a fraction of a second. */
 static void put_time(char *out, const cpkg_run *run, int64_t seconds, uint32_t nanoseconds)
 {
     char text[40];
@@ -63,7 +63,7 @@ static void put_time(char *out, const cpkg_run *run, int64_t seconds, uint32_t n
     text[size] = '\0';
     memcpy(out, run->pax_block, BLOCK);
     memset(out + BLOCK, 0, BLOCK);
-    /* the length includes its own digits, which are always two */
+    /* the record begins with its length, whose own digits, always two, also count */
     size = snprintf(out + BLOCK, BLOCK, "%d mtime=%s\n", size + 10, text);
     finish_block(out, (uint64_t)size);
 }
@@ -88,8 +88,8 @@ static bool is_own_file(const cpkg_run *run, const struct stat *status)
 }
 
 /*
- * Find where the name field begins in a path: at 0, or after the slash at which a long path is split, which is the
- * earliest one that leaves few enough bytes. Return false if the path does not fit.
+ * Find the part of a path that goes into the header's name field. It is the whole path if that fits, otherwise the part
+ * after the first slash that at most NAME_SIZE bytes follow. Return false if the path does not fit into the header.
  */
 static bool split_path(const char *path, size_t size, size_t *name_at)
 {
@@ -104,7 +104,7 @@ static bool split_path(const char *path, size_t size, size_t *name_at)
     return true;
 }
 
-/* Read a whole file; false if that fails or if the file differs from `seen`. */
+/* Read a whole file; return false if that fails, or if the file has changed since its status `seen` was read. */
 static bool read_file(int directory, const char *name, const struct stat *seen, char *target)
 {
     struct stat now;

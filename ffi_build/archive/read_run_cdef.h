@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads runs of ordinary files into the content of a frame. cffi and C both read this file. */
+/* Reads runs of ordinary files into the content of a frame (see read_run.c). cffi and C both read this file. */
 
-/* The header of files with this st_mode, st_uid and st_gid: a block without name, size and time. */
+/* The header of files with this st_mode, st_uid and st_gid; C fills in name, size and time. */
 typedef struct {
     uint32_t mode, uid, gid;
     char block[512];
 } cpkg_header;
 
-/* A file that was read: the values in its headers, and the index in `headers` that was used. */
+/* A file that was read: the size and time in its headers, and the index of the header in `headers`. */
 typedef struct {
     int64_t size, seconds;
     uint32_t nanoseconds, header;
@@ -15,15 +15,15 @@ typedef struct {
 
 typedef struct {
     char *content; /* where to write the next file */
-    int64_t room;
+    int64_t room;  /* the bytes available there */
     size_t header_count;
     cpkg_header headers[16];
-    char pax_block[512]; /* precedes a record with the time */
+    char pax_block[512]; /* the header that precedes a pax record with the time */
     int is_sparse;       /* leave files with holes to Python */
     int has_time;        /* all files get `seconds` and `nanoseconds` as their time */
     int64_t seconds;
     uint32_t nanoseconds;
-    size_t own_count; /* number of files that are the archive itself */
+    size_t own_count; /* the size of `own`: files that are the archive itself, and are left to Python */
     struct {
         uint64_t device, inode;
     } own[2];
@@ -32,11 +32,11 @@ typedef struct {
 } cpkg_run;
 
 /*
- * Read files of an open directory into the content. Their NUL-terminated names are at `at` to `end` of `names`; in the
- * archive, `path` precedes them. Return the position of the first name that was not processed: the call ends before a
- * file that is not ordinary or does not fit, or after some time.
+ * Read files of an open directory into the content. Their names, each ending with NUL, are in names[at..end); in the
+ * archive, `path` precedes each name. Return the position of the first name that was not processed. The call ends
+ * before a file that is not ordinary or does not fit, or after some time, so that Python handles signals.
  */
 size_t cpkg_read_run(cpkg_run *run, int directory, const char *path, size_t path_size, const char *names, size_t at,
                      size_t end);
-/* Read a piece of a file, or less at its end; return 0, or the errno of an error after `done` bytes. */
+/* Read `size` bytes of a file, or fewer at its end. Set `done` to the number of bytes read; return 0 or an errno. */
 int cpkg_read_at(int file, char *target, size_t size, int64_t offset, size_t *done);

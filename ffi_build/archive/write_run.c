@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Write a run of ordinary files of an archive into an open directory.
+ * Write a run, which is consecutive ordinary files of an archive, into an open directory.
  *
- * A file is ordinary if Python has already decided about a header that differs only in name, size and time.
- * cpkg/archive/_extraction.py extracts the entry that ends a run.
+ * A file is ordinary if Python has already extracted one whose header differs only in name, size and time. Any other
+ * entry ends the run, and cpkg/archive/_extraction.py extracts that entry.
  */
 #pragma once
 
@@ -17,7 +17,7 @@
 #include "fields.h"
 #include "write_run_cdef.h"
 
-/* Read 11 octal digits with a NUL or space after them; false for anything else. */
+/* Read 11 octal digits with a NUL or space after them; return false for anything else. */
 static bool write_read_octal(const char *field, uint64_t *value)
 {
     *value = 0;
@@ -30,7 +30,7 @@ static bool write_read_octal(const char *field, uint64_t *value)
     return field[OCTAL_DIGITS] == '\0' || field[OCTAL_DIGITS] == ' ';
 }
 
-/* Read `size` decimal digits, at most 12; false for anything else. */
+/* Read `size` decimal digits, at most 12; return false for anything else. */
 static bool write_read_decimal(const char *text, size_t size, int64_t *value)
 {
     *value = 0;
@@ -42,7 +42,7 @@ static bool write_read_decimal(const char *text, size_t size, int64_t *value)
     return size > 0;
 }
 
-/* Read a pax header whose header is known and whose only record is a time; false for anything else. */
+/* Read a pax header that differs from a known one only in size, and its only record, a time; else return false. */
 static bool write_read_pax(const cpkg_write_known *known, const char *block, cpkg_write_file *file)
 {
     uint64_t size;
@@ -70,7 +70,7 @@ static bool write_read_pax(const cpkg_write_known *known, const char *block, cpk
     return true;
 }
 
-/* Return whether the checksum of a header is right and has the usual form. */
+/* Return whether a header has the right checksum, in the usual notation. */
 static bool write_sum_holds(const cpkg_write_kind *kind, const char *block)
 {
     unsigned sum = kind->rest_sum + 8 * ' ';
@@ -82,7 +82,7 @@ static bool write_sum_holds(const cpkg_write_kind *kind, const char *block)
     return block[SUM_AT + 6] == '\0' && block[SUM_AT + 7] == ' ';
 }
 
-/* Read a header of a known kind, trying the kind of the last file first; false for anything else. */
+/* Read a header of a known kind, trying the kind of the previous file first; return false for any other header. */
 static bool write_read_header(const cpkg_write_known *known, const char *block, bool has_time, cpkg_write_file *file)
 {
     uint64_t size, seconds;
@@ -162,10 +162,10 @@ static int write_data(int fd, const char *data, size_t size)
     return 0;
 }
 
-/* Give a nameless file (O_TMPFILE) a name; return 0 or errno, EEXIST if a file has that name already. */
+/* Give a nameless file (O_TMPFILE) a name; return 0 or an errno, which is EEXIST if a file has that name already. */
 static int link_nameless(int fd, int directory, const char *name)
 {
-    char path[32]; /* for processes that lack the right to use AT_EMPTY_PATH */
+    char path[32]; /* used if the process is not allowed to use AT_EMPTY_PATH */
     if (linkat(fd, "", directory, name, AT_EMPTY_PATH) == 0)
         return 0;
     if (errno == EEXIST)
@@ -175,8 +175,8 @@ static int link_nameless(int fd, int directory, const char *name)
 }
 
 /*
- * Write a file without a name or under the temporary name, and name it when it is complete. With the temporary name, it
- * replaces an existing file. Return 0 or errno; after an error, nothing has changed.
+ * Write a file that has no name or the temporary name, and give it its name when it is complete. Only a file with the
+ * temporary name replaces an existing file. Return 0 or an errno; after an error, nothing has changed.
  */
 static int write_file(const cpkg_write_run *run, const cpkg_write_file *file, bool is_nameless)
 {

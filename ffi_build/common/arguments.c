@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The arguments of a builtin. Each function has one table of options, which are stored directly in a struct, without an
- * argument tuple.
+ * Reading the arguments of a builtin. Each function has one table of options. Their values go directly into a struct,
+ * without an argument tuple.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ typedef struct {
     PyObject *interned; /* the name as the interpreter passes it; set at import */
 } Option;
 
-/* The parameters of a function: its options, and before them up to three parameters that may be positional. */
+/* The parameters of a function: up to three that may be positional, then its options. */
 typedef struct {
     const char *name;
     Option *options;
@@ -36,7 +36,7 @@ typedef struct {
     PyObject *positional[3]; /* the interned names; set at import */
 } Signature;
 
-/* Intern the names, so that a lookup compares pointers. */
+/* Intern the names of the parameters, so that keyword_set() can compare pointers. */
 static int signature_init(Signature *s)
 {
     for (size_t i = 0; i < s->n_options; i++)
@@ -48,14 +48,14 @@ static int signature_init(Signature *s)
     return 0;
 }
 
-/* The name of an object's type, without the module that types written in C have in it. */
+/* Return the name of an object's type, without the module, which the names of types in C contain. */
 static const char *short_type_name(PyObject *o)
 {
     const char *name = Py_TYPE(o)->tp_name, *dot = strrchr(name, '.');
     return dot ? dot + 1 : name;
 }
 
-/* Read the argument `name`, an integer, which may be an object with __index__. */
+/* Read the argument `name`, an int or an object with __index__; return 0, or -1 with an exception set. */
 static int size_read(const char *name, PyObject *value, Py_ssize_t *to)
 {
     if (!PyIndex_Check(value)) {
@@ -68,7 +68,7 @@ static int size_read(const char *name, PyObject *value, Py_ssize_t *to)
     *to = PyLong_AsSsize_t(number);
     if (*to == -1 && PyErr_Occurred()) {
         PyErr_Clear();
-        PyObject *text = PyNumber_ToBase(number, 16); /* an int of many digits has no decimal text */
+        PyObject *text = PyNumber_ToBase(number, 16); /* an int of very many digits cannot become decimal text */
         int bits = 8 * (int)sizeof(Py_ssize_t) - 1;
         if (text)
             PyErr_Format(PyExc_OverflowError, "%s must be from -2**%d to 2**%d-1, not %U", name, bits, bits, text);
@@ -144,7 +144,7 @@ static int option_set(const Option *opt, void *options, PyObject *value)
 static NEVER_INLINE int keyword_set(const Signature *s, PyObject *name, PyObject *value, PyObject **positional,
                                     void *options)
 {
-    /* names in calls are interned; names from a mapping may not be, so compare by value in a second pass */
+    /* names written in a call are interned; keys of a mapping may not be, so a second pass compares by value */
     for (int by_value = 0; by_value < 2; by_value++) {
         for (size_t i = 0; i < s->n_options; i++)
             if (by_value ? PyUnicode_Compare(name, s->options[i].interned) == 0 : name == s->options[i].interned)
@@ -197,9 +197,9 @@ static ALWAYS_INLINE int arguments_read(const Signature *s, PyObject *const *arg
     return 0;
 }
 
-/* The arguments of a tp_init. Code that runs while they are read (__bool__, __index__, a file's `read`) can find the
-   dict and empty it, so the arguments are owned until all options are set. OWNED_MAX is larger than the number of
-   parameters of any function, which is enough to find an unknown one. */
+/* The arguments of a tp_init. Code that runs while they are read (__bool__, __index__, a file's `read`) can find and
+   empty the dict of keyword arguments, so the arguments are owned until all options are set. OWNED_MAX is larger than
+   the number of parameters of any function, so if more arguments are given, one of the first has an unknown name. */
 #define OWNED_MAX 32
 
 typedef struct {
@@ -216,7 +216,7 @@ static inline void arguments_drop(OwnedArguments *owned)
     }
 }
 
-/* Do the same as arguments_read(), from a tuple and a dict. Always call arguments_drop() afterwards. */
+/* Read arguments from a tuple and a dict, like arguments_read(). Always call arguments_drop() afterwards. */
 static inline int arguments_read_init(const Signature *s, PyObject *args, PyObject *keywords, PyObject **positional,
                                       void *options, OwnedArguments *owned)
 {

@@ -7,7 +7,7 @@
 
 #include "base.h"
 
-#undef FASTCALL /* Windows defines one */
+#undef FASTCALL /* defined by the headers of Windows */
 #define FASTCALL (METH_FASTCALL | METH_KEYWORDS)
 #define AS_METHOD(function) ((PyCFunction)(void (*)(void))(function))
 
@@ -17,7 +17,7 @@ static ALWAYS_INLINE PyObject *new_ref(PyObject *o)
     return o;
 }
 
-/* Look up an attribute of a type without calling descriptors; return a new reference, or NULL without an exception. */
+/* Look up an attribute of a type without calling descriptors; return a new reference, or NULL if it is missing. */
 static ALWAYS_INLINE PyObject *type_lookup(PyTypeObject *type, PyObject *name)
 {
 #ifdef Py_GIL_DISABLED
@@ -42,8 +42,8 @@ static inline int memory_grow(unsigned char **memory, Py_ssize_t *held, Py_ssize
     return 0;
 }
 
-/* Free-threaded builds lock a container while it is walked, and own its items meanwhile. With the GIL, nothing else
-   runs until Python code is called, so borrowed references are safe. */
+/* Free-threaded builds lock a container during a walk through it, and own each item in use. With the GIL, no other
+   thread runs until Python code is called, so borrowed references are safe. */
 #ifdef Py_GIL_DISABLED
 #define WITH_LOCKED(o) Py_BEGIN_CRITICAL_SECTION(o);
 #define END_LOCKED() Py_END_CRITICAL_SECTION()
@@ -54,8 +54,8 @@ static inline int memory_grow(unsigned char **memory, Py_ssize_t *held, Py_ssize
 #define OWN_ITEMS 0
 #endif
 
-/* The object at a place that is set once, or NULL before that. Without the GIL another thread may set it meanwhile; a thread
-   that reads the object also sees everything that was written before it. */
+/* The object in a variable that is set only once, or NULL before that. Without the GIL, another thread may set the
+   variable at any time. A thread that reads the object also sees everything that was written before it was set. */
 #ifdef Py_GIL_DISABLED
 #define KEPT_AT(place) __atomic_load_n(&(place), __ATOMIC_ACQUIRE)
 #else
@@ -74,7 +74,7 @@ static inline void leave_uncounted(PyObject *o)
 #endif
 }
 
-/* Set and get a field that other threads may read at any time. */
+/* Set and get a variable that other threads may read at any time. */
 #ifdef Py_GIL_DISABLED
 #define SET_SHOWN(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
 #define SHOWN(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
@@ -83,7 +83,7 @@ static inline void leave_uncounted(PyObject *o)
 #define SHOWN(field) (field)
 #endif
 
-/* A flag for "in use", which one caller at a time can take. */
+/* A lock without waiting: busy_take() returns false while another caller has the flag. */
 typedef int busy_flag;
 
 static inline bool busy_take(busy_flag *flag)

@@ -5,9 +5,10 @@
 #include "compat.c"
 
 /*
- * Get the bytes of a C-contiguous buffer, which `view` then holds; return 0, or -1 with an exception set.
+ * Get a C-contiguous buffer of an object into `view`; return 0, or -1 with an exception set.
  *
- * Types raise different errors for a buffer that is not contiguous (numpy's arrays a ValueError), so Python raises it.
+ * Types raise different errors for a buffer that is not contiguous (numpy's arrays a ValueError). Instead of these
+ * errors, purepy/base/buffers.py raises the same one for all types.
  */
 static int contiguous_open(PyObject *data, Py_buffer *view)
 {

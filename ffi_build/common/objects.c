@@ -4,7 +4,7 @@
 
 #include "compat.c"
 
-/* Declare a type; its slots follow the flags. `object`_spec is the argument for PyType_FromSpec(). */
+/* Declare a type; the arguments after the flags are its slots. `object`_spec is the argument for PyType_FromSpec(). */
 #define DECLARE_TYPE(object, type_name, structure, more_flags, ...) \
     static PyType_Slot object##_slots[] = {__VA_ARGS__, {0, NULL}}; \
     static PyType_Spec object##_spec = {.name = (type_name), \
@@ -12,7 +12,7 @@
                                         .flags = Py_TPFLAGS_DEFAULT | (more_flags), \
                                         .slots = object##_slots};
 
-/* The slots of a type that the collector knows, whose functions begin with `object`. */
+/* The slots of a type that the garbage collector tracks; the names of their functions begin with `object`. */
 #define COLLECTED_SLOTS(object) \
     {Py_tp_dealloc, object##_dealloc}, {Py_tp_traverse, object##_traverse}, \
     { \
@@ -29,7 +29,7 @@
         object_free(self); \
     }
 
-/* Visit the type, which its objects own since 3.9. */
+/* Visit the type of an object, which the object owns since 3.9. */
 #define VISIT_TYPE(self) Py_VISIT(Py_TYPE(self))
 
 /* Return a new object in zeroed memory, or NULL with an exception set. */
@@ -38,14 +38,14 @@ static inline void *object_new(void *type)
     return ((PyTypeObject *)type)->tp_alloc(type, 0);
 }
 
-/* A type to create once, since a process has one module of its kind; `place` may be NULL. */
+/* A type of a module that a process loads only once; `place`, where the type is also stored, may be NULL. */
 typedef struct {
     const char *name;
     PyType_Spec *spec;
     PyTypeObject **place;
 } TypeToAdd;
 
-/* Create types and store them in a module and in their places; return 0, or -1 with an exception set. */
+/* Create types and store each in a module and in its `place`; return 0, or -1 with an exception set. */
 static inline int add_types(PyObject *module, const TypeToAdd *types, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -69,7 +69,7 @@ static void object_free(PyObject *self)
     Py_DECREF(type);
 }
 
-/* Implement __reduce__() or __reduce_ex__() for objects that cannot be copied or pickled. */
+/* Raise TypeError: __reduce__() or __reduce_ex__() of objects that cannot be copied or pickled. */
 static PyObject *object_refuse_pickling(PyObject *self, PyObject *Py_UNUSED(protocol))
 {
     PyObject *name = PyObject_GetAttrString((PyObject *)Py_TYPE(self), "__name__");

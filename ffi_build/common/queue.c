@@ -3,17 +3,18 @@
  * The only queue with threads that know nothing about Python, for all C code that works ahead or in parallel.
  *
  * These rules apply to all of its users:
- * - Starting: queue_start() starts as many threads as the system allows. Fewer than requested, or none, is no error:
- *   a waiting caller does the work itself. Threads of the queue receive no signals.
- * - Owning: a task owns its memory and its descriptor until it is TASK_DONE. Submitting a task twice has the effect of
- *   submitting it once.
+ * - Starting: queue_start() starts as many of the requested threads as the system allows. Too few threads, or none, are
+ *   not an error, because a waiting caller does the work itself. Threads of the queue receive no signals.
+ * - Owning: a task owns its memory and its descriptor until it is TASK_DONE. Submitting a task a second time has no
+ *   effect.
  * - Waiting: queue_wait() returns after TURN_MS at the latest, so that the caller can handle signals. If the caller
- *   does not wait again, the task ends on its own.
- * - Stopping: a flag. A task checks it before each piece of work (queue_is_stopping). A task that no thread has begun
- *   is never begun.
+ *   does not wait again, a thread still finishes the task.
+ * - Stopping: queue_stop() sets a flag, which a task checks before each piece of work (queue_is_stopping). No thread
+ *   begins another task.
  * - Forking: a child has none of its parent's threads, and the lock may be taken. Each function that takes the lock
  *   checks whether this process created the queue, and does nothing otherwise.
- * - Failing: work() has no result. A task stores its own result, and the code that waits for it repeats failed work.
+ * - Failing: work() returns nothing. A task stores its own result, and the code that waits for the task repeats failed
+ *   work.
  */
 #pragma once
 
@@ -25,12 +26,12 @@
 
 enum {
     QUEUE_THREADS = 64,
-    TURN_MS = 50, /* the longest time without handling signals */
+    TURN_MS = 50, /* the longest time for which a waiting caller handles no signals */
 };
 
 typedef enum { TASK_IDLE, TASK_WAITING, TASK_RUNNING, TASK_DONE } TaskStage;
 
-/* A piece of work; the first member of a structure with the rest of its data. */
+/* A task; it is the first member of a structure with the task's data. */
 typedef struct Task {
     void (*work)(struct Task *task);
     struct Task *next;
@@ -40,14 +41,14 @@ typedef struct Task {
 typedef struct {
     pthread_mutex_t lock;
     pthread_cond_t is_work, is_done;
-    Task *first, **end; /* the waiting tasks, first come, first served */
+    Task *first, **end; /* the waiting tasks, in the order in which they were submitted */
     pthread_t threads[QUEUE_THREADS];
     int count;
     int is_stopping; /* read and written atomically */
     pid_t process;
 } Queue;
 
-/* Create a condition whose timed waits use the monotonic clock, where the system supports that. */
+/* Create a condition whose timed waits use the monotonic clock if the system supports that; return false on failure. */
 static bool condition_make(pthread_cond_t *condition)
 {
     pthread_condattr_t attributes;
@@ -98,7 +99,7 @@ static bool queue_is_here(const Queue *queue)
     return queue->process == getpid();
 }
 
-/* Return whether work must end; tasks call this before each piece of work, without the lock. */
+/* Return whether tasks must end; a task calls this before each piece of work, without the lock. */
 static bool queue_is_stopping(const Queue *queue)
 {
     return __atomic_load_n(&queue->is_stopping, __ATOMIC_RELAXED) != 0;
@@ -178,7 +179,7 @@ static void queue_remove(Queue *queue, Task *task)
     task->stage = TASK_IDLE;
 }
 
-/* Make a task idle; return false if a thread is working on it. */
+/* Make a waiting or finished task idle; return false if a thread is working on it. */
 static bool queue_take_back(Queue *queue, Task *task)
 {
     pthread_mutex_lock(&queue->lock);
@@ -192,8 +193,8 @@ static bool queue_take_back(Queue *queue, Task *task)
 }
 
 /*
- * Wait until a task is done, about TURN_MS at most; return its stage. The caller runs waiting tasks meanwhile, so that
- * no core is idle and none has two threads.
+ * Wait until a task is done, about TURN_MS at most; return its stage. Meanwhile the calling thread runs waiting tasks,
+ * so that the core of that thread is used as well.
  */
 static TaskStage queue_wait(Queue *queue, const Task *task)
 {
@@ -209,13 +210,13 @@ static TaskStage queue_wait(Queue *queue, const Task *task)
     return stage;
 }
 
-/* Request tasks to end, without waiting for them. */
+/* Set the flag that makes tasks end, without waiting for them. */
 static void queue_stop(Queue *queue)
 {
     __atomic_store_n(&queue->is_stopping, 1, __ATOMIC_RELAXED);
 }
 
-/* Stop, and wait until each thread has ended after its current piece of work. Further calls do nothing. */
+/* Stop the queue, and wait until each thread has ended after its current piece of work. Further calls do nothing. */
 static void queue_close(Queue *queue)
 {
     pthread_mutex_lock(&queue->lock);

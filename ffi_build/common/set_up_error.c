@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Errors while a native module is set up. cffi calls that code and cannot pass on exceptions, so their text is kept. */
+/* Errors in setting up a native module. cffi calls that code and cannot pass on exceptions, so their text is kept. */
 #pragma once
 
 #include "compat.c"
@@ -22,7 +22,7 @@ static void set_up_error_keep(void)
     Py_XDECREF(traceback);
 }
 
-/* Call a function that sets up a module, for cffi, which has released the GIL; return 0, or -1 and keep the error. */
+/* Call a function that sets up a module, with the GIL, which cffi has released; return 0, or -1 and keep the error. */
 static int set_up(int (*function)(PyObject *), void *argument)
 {
     PyGILState_STATE state = PyGILState_Ensure();

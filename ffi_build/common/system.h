@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions that Windows has under other names than POSIX, as far as the native modules need them. */
+/* Functions of POSIX that the native modules need and that have other names on Windows. */
 #pragma once
 
 #include "base.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing to a caller's file. purepy/base/writing.py defines how write() reports what it took, and handles rare
-   cases. */
+/* Writing to a caller's file. purepy/base/writing.py defines what the result of write() means, and handles rare
+   results. */
 #pragma once
 
 #include "compat.c"
 
 /*
- * Call a file's write() with an object of `size` bytes (-1: accept any result); return 0, or -1 with an exception set.
- * `name_write` is "write".
+ * Call a file's write() with an object of `size` bytes; return 0, or -1 with an exception set. With a size of -1, any
+ * result of write() is accepted. `name_write` is the str "write".
  */
 static int file_write(PyObject *file, PyObject *name_write, PyObject *data, Py_ssize_t size)
 {

@@ -6,10 +6,10 @@
 
 #define ZSTD_CALLS_NAME "cpkg._native.zstd.compiled._job_calls"
 
-/* Functions that return new bytes, NULL with an exception, or NULL without one if Python code must handle the call. */
+/* Both return new bytes, or NULL with an exception set, or NULL without one if Python code must handle the call. */
 typedef struct {
-    /* Return a frame; None if the frame would not be smaller than `smaller_than`. */
+    /* Return a frame, or None if the frame would not be smaller than `smaller_than`. */
     PyObject *(*compress)(const char *data, size_t size, int level, bool checksum, size_t smaller_than);
-    /* Return the content of all frames, if it has at most `limit` bytes. */
+    /* Return the content of all frames, which may have at most `limit` bytes. */
     PyObject *(*decompress)(const char *data, size_t size, size_t limit);
 } ZstdCalls;
