@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What cffi exposes of the native MessagePack module; read by msgpack_build.py. */
+/* The functions of the native MessagePack module that Python calls through cffi; msgpack_build.py reads this file. */
 
 /* The version of msgpack-c whose headers the module was compiled with, "major.minor.revision". */
 const char *cpkg_msgpack_version(void);
@@ -9,8 +9,8 @@ const char *cpkg_msgpack_version(void);
 int cpkg_msgpack_install(void *module);
 const char *cpkg_msgpack_error(void);
 
-/* Both: find where the objects of a message exceed the memory `limit` (unpack/weigh.c). */
+/* CPython and PyPy: find where the objects of a message exceed the memory `limit` (unpack/weigh.c). */
 int64_t cpkg_weigh(const char *data, size_t size, int64_t limit, int64_t max_depth);
 
-/* Both: find where consecutive messages begin (unpack/starts.c). */
+/* CPython and PyPy: find where consecutive messages begin (unpack/starts.c). */
 int64_t cpkg_message_starts(const char *data, size_t size, int64_t *starts, int64_t count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Import: read the shared types from the namespace, and put the builtins into it. */
+/* The import of the module: read the shared types from its namespace, and put the builtins into it. */
 #pragma once
 
 #include "../common/set_up_error.c"
@@ -33,7 +33,7 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* A new reference to a name of the namespace. */
+/* Get a new reference to an object of the namespace by its name; return 0, or -1 with an exception set. */
 static int take(PyObject *namespace_dict, const char *name, PyObject **to)
 {
     PyObject *value = PyDict_GetItemString(namespace_dict, name);
@@ -51,7 +51,7 @@ static int setup_tables(void)
         if (!(S.small_ints[i - SMALL_INT_MIN] = PyLong_FromLong(i)))
             return -1;
     for (int i = 0; i < 128; i++) {
-        /* from the interpreter's own table of such strings; PyUnicode_New would create a second one */
+        /* the interpreter has a table of these strings; PyUnicode_New() would create a second object */
         if (!(S.ascii_chars[i] = PyUnicode_FromOrdinal(i)))
             return -1;
     }
@@ -117,9 +117,9 @@ static int setup_shared(PyObject *ns)
     return 0;
 }
 
-/* The state belongs to the process. Another interpreter in the process has different types with the same names (as has a
-   second import of everything), and must not receive objects of the first interpreter's types. So the types are compared:
-   cffi has released the thread state, and the current interpreter cannot be queried. */
+/* Refuse a second interpreter, or a second import of cpkg: its types with the same names are different objects, and it
+   must not receive objects of the first types, which the state keeps for the whole process. The types are compared
+   because the current interpreter cannot be queried: cffi has released the thread state. */
 static int check_shared(PyObject *ns)
 {
     for (size_t i = 0; i < COUNT_OF(shared); i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `dumps` and `loads` of cpkg: the ordinary calls, with no Python code between a caller and the codecs.
+ * Ordinary calls of cpkg's `dumps` and `loads`, without Python code between the caller and the codecs.
  *
  * Every rare case (hooks, other arguments, buffers, every error in the input) is passed unchanged to the Python functions
  * in cpkg/objects/dumps_loads.py, which define the behaviour and raise each error.
@@ -14,7 +14,7 @@
 #include "unpack/functions.c"
 #include "unpack/weigh.c"
 
-/* The largest length that a header can declare. */
+/* As a limit, the largest length that a header can declare: no limit. */
 #define JOB_ANY_LENGTH 0xffffffffu
 
 /* ---- dumps ---- */
@@ -97,20 +97,20 @@ static PyObject *job_dumps(PyObject *Py_UNUSED(module), PyObject *const *args, P
 
 /* ---- loads ---- */
 
-/* The limits of loads(), -1 for no limit, and whether the caller set them. */
+/* The limits of loads() (-1: no limit), and whether the caller has set each of them. */
 typedef struct {
     Py_ssize_t output_size, memory;
     bool has_output_size, has_memory;
 } JobLimits;
 
-/* The larger of a floor and the size to which input of this size may expand. */
+/* Return the size to which input of `size` bytes may expand, but at least `floor`. */
 static Py_ssize_t job_grown(Py_ssize_t size, Py_ssize_t floor)
 {
     const Py_ssize_t grown = size <= PY_SSIZE_T_MAX / job.expansion ? size * job.expansion : PY_SSIZE_T_MAX;
     return grown > floor ? grown : floor;
 }
 
-/* Whether the objects of a message may take too much memory; the limit is that of cpkg/objects/dumps_loads.py. */
+/* Return whether a message's objects may exceed the memory limit, calculated as in cpkg/objects/dumps_loads.py. */
 static bool job_is_heavy(const char *message, Py_ssize_t size, Py_ssize_t data_size, const JobLimits *limits,
                          Py_ssize_t max_depth)
 {
@@ -128,18 +128,19 @@ static bool job_is_heavy(const char *message, Py_ssize_t size, Py_ssize_t data_s
     return found >= 0 || found == WEIGH_NO_MEMORY;
 }
 
-/* The content of frames, or the message itself; NULL without an exception for rare cases. */
+/* Return the content of frames, or the message itself if it is not compressed; NULL without an exception for rare
+   cases. */
 static PyObject *job_message(PyObject *data, const JobLimits *limits)
 {
     const unsigned char *start = (const unsigned char *)PyBytes_AS_STRING(data);
     const Py_ssize_t size = PyBytes_GET_SIZE(data);
     if (UNLIKELY(size == 0))
         return NULL;
-    /* the first byte of frames and skippable frames; an object with this first byte is one byte long */
+    /* frames begin with 0x28, skippable frames with 0x50 to 0x5f; a message that begins so is an int of one byte */
     if (LIKELY(size == 1 || (start[0] != 0x28 && (start[0] & 0xf0) != 0x50)))
         return limits->has_output_size && limits->output_size >= 0 && limits->output_size < size ? NULL : new_ref(data);
     if (limits->has_output_size && (limits->output_size < 0 || limits->output_size >= 2 * job.default_window))
-        return NULL; /* allows a larger window */
+        return NULL; /* this limit allows a window larger than the default */
     const ZstdCalls *calls = job_zstd();
     const Py_ssize_t limit = limits->has_output_size ? limits->output_size : job_grown(size, job.output_floor);
     return calls ? calls->decompress((const char *)start, (size_t)size, (size_t)limit) : NULL;
@@ -157,7 +158,8 @@ static PyObject *job_unpack(const UnpackOptions *options, PyObject *data, const 
     return o;
 }
 
-/* Python raises errors in the input, with more details. */
+/* Return true, and clear the exception, if Python must repeat the call: it raises errors of the input with more
+   details. */
 static bool job_may_retry(void)
 {
     if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_ValueError) && !PyErr_ExceptionMatches(PyExc_TypeError) &&
@@ -192,7 +194,7 @@ static PyObject *job_loads(PyObject *Py_UNUSED(module), PyObject *const *args, P
             !job_size(values[TIMESTAMP], 0, 3, &options.timestamp))
             goto slow;
         options.tuple_keys = !options.strict_map_key;
-        if (unpack_options_check(&options) < 0) /* derived from them */
+        if (unpack_options_check(&options) < 0) /* sets the fields that derive from options */
             return NULL;
         limits.has_output_size = values[MAX_OUTPUT_SIZE] != NULL;
         limits.has_memory = values[MAX_MEMORY] != NULL;

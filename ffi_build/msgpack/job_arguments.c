@@ -7,7 +7,7 @@
 #include "common/options.c"
 #include "common/state.c"
 
-/* Python functions, with their names in the dict that job_functions() receives. */
+/* Python objects, named as in the dict that job_functions() receives, and what C derives from them. */
 static struct {
     PyObject *dumps, *loads; /* for all rare cases */
     PyObject *finish;        /* finish(message, compress, level, checksum) */
@@ -39,7 +39,7 @@ static const struct {
     {"loads_doc", &job.loads_doc},
 };
 
-/* The constants of cpkg/objects/dumps_loads.py, where they are explained. */
+/* Constants that cpkg/objects/dumps_loads.py defines and explains. */
 static const struct {
     const char *name;
     Py_ssize_t *to;
@@ -70,13 +70,13 @@ enum {
     TIMESTAMP,
     LOADS_OPTIONS
 };
-#define LOADS_MAY_BE_NONE LOADS_MAX_DEPTH /* those before it */
+#define LOADS_MAY_BE_NONE LOADS_MAX_DEPTH /* the arguments before this one may be None */
 static const char *const loads_options[LOADS_OPTIONS] = {"max_output_size", "max_memory",     "max_total_items",
                                                          "ext_hook",        "object_hook",    "max_depth",
                                                          "use_list",        "strict_map_key", "timestamp"};
 static PyObject *loads_names[LOADS_OPTIONS];
 
-/* Sort keyword arguments into `values`, borrowed, NULL for missing ones; false for an unknown name. */
+/* Sort keyword arguments into `values` (borrowed, or NULL if missing); return false for an unknown name. */
 static bool job_keywords(PyObject *const *names, int n_names, PyObject *const *args, PyObject *keywords,
                          PyObject **values)
 {
@@ -87,13 +87,13 @@ static bool job_keywords(PyObject *const *names, int n_names, PyObject *const *a
         while (i < n_names && names[i] != PyTuple_GET_ITEM(keywords, k))
             i++;
         if (i == n_names)
-            return false; /* or, rarely, a name that is not interned */
+            return false; /* unknown, or, rarely, not interned */
         values[i] = args[k];
     }
     return true;
 }
 
-/* Each function reads an argument, if it is given, and returns whether its value is ordinary. */
+/* job_bool() and job_size() read an argument if it is given, and return false if Python must handle its value. */
 static bool job_bool(PyObject *value, bool *to)
 {
     if (value)
@@ -113,14 +113,14 @@ static bool job_size(PyObject *value, Py_ssize_t least, Py_ssize_t most, Py_ssiz
     return !overflow && number >= least && number <= most;
 }
 
-/* The calls of the compiled Zstandard module; NULL if another backend was chosen, or with an exception. */
+/* Return the calls of the compiled Zstandard module; NULL without an exception if another backend was chosen. */
 static const ZstdCalls *job_zstd(void)
 {
     if (UNLIKELY(!KEPT_AT(job.calls_owner))) {
         PyObject *found = PyObject_CallFunctionObjArgs(job.find_zstd, NULL);
         if (!found)
             return NULL;
-        /* threads that ask at the same time store the same */
+        /* threads that do this at the same time store the same pointer */
         const ZstdCalls *calls = found == Py_None ? NULL : PyCapsule_GetPointer(found, ZSTD_CALLS_NAME);
         SET_SHOWN(job.calls, calls);
         keep(&job.calls_owner, found);

@@ -6,8 +6,8 @@
 
 enum { FORMAT_NUMBER, FORMAT_STR, FORMAT_BIN, FORMAT_EXT, FORMAT_ARRAY, FORMAT_MAP, FORMAT_WRONG };
 
-/* The formats 0xc0 to 0xdf: kind, size of the length field, and, without such a field, the length (also of numbers and
-   constants). The type byte of an ext does not count. */
+/* The formats 0xc0 to 0xdf: kind, size of the length field, and, for formats without this field, the length (of numbers
+   and constants, the bytes after the first). The type byte of an ext does not count. */
 /* clang-format off */
 static const struct {
     uint8_t kind, field, length;
@@ -31,15 +31,16 @@ static inline size_t big_endian(const unsigned char *p, size_t n)
     return value;
 }
 
-/* Whether a byte is a complete value: an int from -32 to 127. */
+/* Return whether a byte is a complete value: an int from -32 to 127. */
 static ALWAYS_INLINE bool is_fixint(unsigned char byte)
 {
     return byte < 0x80 || byte >= 0xe0;
 }
 
 /*
- * Decode the first byte of a header: kind, size of the length field, and, without such a field, the length. The results go
- * into variables of the loops over whole messages: with read_header() the loops would take up to a seventh longer.
+ * Decode the first byte of a header: kind, size of the length field, and, for formats without this field, the length.
+ * The macro stores them in variables of the loops over messages: with read_header(), the loops would take up to a
+ * seventh longer.
  */
 #define TELL_FORMAT(byte, to_kind, to_field, to_length) \
     do { \
@@ -69,7 +70,7 @@ typedef struct {
     size_t length; /* bytes that follow (without the type of an ext), items of an array, or pairs of a map */
 } FormatHeader;
 
-/* Read the header at p, where `left` bytes are available, at least one; false if it is cut: then the length is not set. */
+/* Read the header at p, where `left` (at least 1) bytes are available; return false and no length if it is cut. */
 static ALWAYS_INLINE bool read_header(const unsigned char *p, size_t left, FormatHeader *h)
 {
     size_t field;

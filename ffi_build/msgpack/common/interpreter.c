@@ -37,7 +37,7 @@ static ALWAYS_INLINE bool digits_value(const digit *digits, Py_ssize_t size, uin
     return true;
 }
 
-/* Read an int's magnitude and sign; false if the magnitude needs more than 64 bits. Never calls Python code. */
+/* Read an int's magnitude and sign; return false if the magnitude needs more than 64 bits. Never calls Python code. */
 static ALWAYS_INLINE bool int_parts(PyObject *o, uint64_t *magnitude, bool *negative)
 {
 #if PY_VERSION_HEX >= 0x030C0000
@@ -65,7 +65,7 @@ static ALWAYS_INLINE bool int_parts(PyObject *o, uint64_t *magnitude, bool *nega
 #endif
 }
 
-/* Write the 16 bytes of an int below 2**128; return false for any other. */
+/* Write the 16 bytes of an int from 0 to 2**128 - 1; return false for any other int. */
 static inline bool int_to_bytes16(PyObject *o, unsigned char *to)
 {
 #if PyLong_SHIFT == 30
@@ -97,7 +97,7 @@ static inline bool int_to_bytes16(PyObject *o, unsigned char *to)
 
 /* ---- dicts ---- */
 
-/* A dict with room for `n` pairs. The smallest dict has room for five. */
+/* Return a new dict with room for `n` pairs, or NULL with an exception set. The smallest dict has room for five. */
 static inline PyObject *dict_new(Py_ssize_t n)
 {
 #if PY_VERSION_HEX < 0x030F0000
@@ -109,7 +109,7 @@ static inline PyObject *dict_new(Py_ssize_t n)
     return PyDict_New();
 }
 
-/* How many pairs fit in a dict from dict_new(n) before its table grows (a lower bound). */
+/* Return how many pairs at least fit in a dict from dict_new(n) before its table grows. */
 static inline size_t dict_room(Py_ssize_t n)
 {
 #if PY_VERSION_HEX < 0x030F0000
@@ -124,9 +124,9 @@ static inline size_t dict_room(Py_ssize_t n)
 
 /* ---- the cyclic garbage collector ---- */
 
-/* While an acyclic message is decoded, a garbage collection finds nothing: all objects that it visits are alive. It would
-   take a quarter to three quarters of the time. So the collector is off for messages above some size, only with the GIL,
-   and never while Python code of others runs, so that such code cannot observe it. */
+/* Decoding creates no reference cycles, so garbage collections during it visit the new objects in vain, and would take
+   a quarter to three quarters of the time. So gc_hold() turns the collector off for messages above some size, with the
+   GIL only. Python code of others must not observe that, so the collector is on again while such code runs. */
 #define GC_HOLD_BYTES 1024
 
 static inline bool gc_hold(Py_ssize_t message_size);
@@ -157,7 +157,7 @@ static PyObject *gc_isenabled, *gc_disable, *gc_enable;
 
 static inline bool gc_hold(Py_ssize_t message_size)
 {
-    /* In 3.9 only the module gc has these functions; the calls cost more, hence the larger size. */
+    /* In 3.9 only the module gc has these functions; calling them costs more, so the message must be larger. */
     if (message_size < 4 * GC_HOLD_BYTES)
         return false;
     PyObject *enabled = PyObject_CallObject(gc_isenabled, NULL);
@@ -185,15 +185,15 @@ static inline void gc_resume(bool held)
 
 /* ---- unfinished containers ---- */
 
-/* How a list or tuple is hidden from Python code while it is filled; see unpack/parser_state.c. */
+/* How to hide a list or tuple from Python code while it is filled; see unpack/parser_state.c. */
 enum guard {
     GUARD_NONE, /* no Python code can run */
-    GUARD_HOLD, /* only finalizers can run: the first list or tuple turns the collector off */
-    GUARD_HIDE, /* the collector does not track it */
+    GUARD_HOLD, /* only finalizers can run: turn the collector off before the first list or tuple */
+    GUARD_HIDE, /* let the collector not track the list or tuple */
 };
 
-/* While no hook is called. Up to 3.11 the garbage collector, and with it finalizers, may run whenever a container is
-   created; since 3.12 it waits for the interpreter's loop. */
+/* Return how to hide containers while no hook is called. Up to 3.11 the garbage collector, and with it finalizers, may
+   run whenever a container is created; since 3.12 the collector runs only in the interpreter's loop. */
 static inline enum guard guard_of(bool gc_held)
 {
 #if defined(Py_GIL_DISABLED)
@@ -217,10 +217,10 @@ static inline enum guard guard_of(bool gc_held)
 #define STACK_POSITION() UINTPTR_MAX
 #endif
 
-/* Reserved for code that is called at the deepest level, and for the larger frames of sanitizers: half of a small stack. */
+/* Bytes reserved for code that the deepest level calls, and for larger frames of sanitizers; half of a small stack. */
 #define STACK_MARGIN (192 * 1024)
 
-/* The lowest address that this thread's stack may grow to, or 1 if unknown. Takes microseconds. */
+/* Return the lowest address to which this thread's stack may grow, or 1 if it is unknown. Takes microseconds. */
 static NEVER_INLINE uintptr_t stack_floor_find(void)
 {
     uintptr_t floor = 0;
@@ -251,7 +251,7 @@ static NEVER_INLINE uintptr_t stack_floor_find(void)
     return floor ? floor + (size && size / 2 < STACK_MARGIN ? size / 2 : STACK_MARGIN) : 1;
 }
 
-/* The same, cached for each thread. Code that nests calls checks again at each call. */
+/* Return stack_floor_find(), cached for each thread. Recursive functions compare their position with it. */
 static ALWAYS_INLINE uintptr_t stack_floor(void)
 {
     static _Thread_local uintptr_t kept; /* 0: not known yet */

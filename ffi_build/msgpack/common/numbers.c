@@ -43,7 +43,8 @@ static ALWAYS_INLINE double read_double(const unsigned char *from)
     return value;
 }
 
-/* Read the int whose first byte (0xcc to 0xd3) is at p, where `left` bytes are available; 0xcf gives its 64 bits unchanged. */
+/* Read the int whose first byte (0xcc to 0xd3) is at p, where `left` bytes are available. Of a uint64 (0xcf), the 64
+   bits are returned unchanged. */
 static ALWAYS_INLINE int64_t read_int(const unsigned char *p, size_t left)
 {
     const size_t size = (size_t)1 << (*p & 3), shift = 64 - 8 * size;

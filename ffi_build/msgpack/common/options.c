@@ -4,8 +4,9 @@
 
 #include "../../common/arguments.c"
 
-/* The options, in the order of the signatures: X(kind, name, field, default in Python's notation). The fields of the structs,
-   the defaults, the tables for reading arguments and the text of the signatures are generated from these lists. */
+/* The options, in the order of the signatures: X(kind, name, field, default in Python's notation). The fields of the
+   structs, the defaults, the tables for reading arguments and the texts of the signatures are generated from these
+   lists. */
 /* clang-format off */
 #define PACK_OPTIONS(X) \
     X(CALLABLE,  default,           default_,          None) \
@@ -30,8 +31,9 @@
 #define PACKER_TYPE_OPTIONS(X) \
     X(BYTEARRAY, buffer,            buffer,            None) /* the buffer that a Packer appends to */
 
-/* The fifth column, for unpacking: the fast path that must not be used if the option differs from its default. TEXT: the one
-   for short str (a LENGTH only if it is shorter than those); LOOP: only the plain loop; KEPT: none, all honour the option. */
+/* For unpacking, a fifth column names the fast path that ignores the option, and is not used if the option differs from
+   its default. TEXT: the path for short str. LENGTH: the same, but it is also used if the limit is PLAIN_TEXT_MAX or
+   more. LOOP: the plain loop. KEPT: none, because all paths implement the option. */
 #define UNPACK_OPTIONS(X) \
     X(CALLABLE,  object_hook,       object_hook,       None,      LOOP) \
     X(CALLABLE,  list_hook,         list_hook,         None,      LOOP) \
@@ -54,15 +56,15 @@
     X(BOOL,      tuple_keys,        tuple_keys,        False,     KEPT) \
     X(BOOL,      bin_view,          bin_view,          False,     KEPT) \
     X(SIZE,      raw_depth,         raw_depth,         -1,        LOOP) \
-    X(OBJECT,    type,              type,              None,      KEPT) /* served by `cpkg.typed`; in an Unpacker, by \
-                                                                           what this holds then */
+    X(OBJECT,    type,              type,              None,      KEPT) /* cpkg.typed implements it; an Unpacker \
+                                                                           keeps the decoder for the type here */
 
 #define UNPACKER_TYPE_OPTIONS(X) \
     X(COUNT,     read_size,         read_size,         0,         KEPT) \
     X(COUNT,     max_buffer_size,   max_buffer_size,   104857600, KEPT)
 /* clang-format on */
 
-/* Objects in the structs are borrowed, from the caller or owned by the Packer or Unpacker, and NULL for None. */
+/* Objects in the structs are NULL for None. A function borrows them from its caller; a Packer or Unpacker owns them. */
 #define TYPE_BOOL bool
 #define TYPE_SIZE Py_ssize_t
 #define TYPE_COUNT Py_ssize_t
@@ -96,15 +98,15 @@ typedef struct {
 typedef struct {
     UNPACK_OPTIONS(FIELD)
     UNPACKER_TYPE_OPTIONS(FIELD)
-    PyObject *file_like; /* borrowed likewise */
-    bool value_types;    /* ext_hook is that of `loads`, and C reads its ordinary values */
+    PyObject *file_like; /* borrowed or owned, like the options */
+    bool value_types;    /* ext_hook is the hook of `loads`, so C reads ordinary values of extension types itself */
     bool plain_text;     /* a short str needs no check except UTF-8; derived from the other options */
-    bool plain;          /* no hook for containers, lists for arrays, nothing left packed; also derived */
+    bool plain;          /* no hook for containers, arrays become lists, no raw_depth; also derived */
 } UnpackOptions;
 
 static const PackOptions default_pack_options = {PACK_OPTIONS(DEFAULT) PACKER_TYPE_OPTIONS(DEFAULT)};
 static UnpackOptions default_unpack_options = {UNPACK_OPTIONS(DEFAULT) UNPACKER_TYPE_OPTIONS(DEFAULT)
-                                                   /* derived from these */
+                                                   /* derived from these defaults */
                                                    .plain_text = true,
                                                .plain = true};
 
@@ -113,7 +115,7 @@ static Option packer_type_table[] = {PACK_OPTIONS(PACK_ROW) PACKER_TYPE_OPTIONS(
 static Option unpack_table[] = {UNPACK_OPTIONS(UNPACK_ROW)};
 static Option unpacker_type_table[] = {UNPACK_OPTIONS(UNPACK_ROW) UNPACKER_TYPE_OPTIONS(UNPACK_ROW)};
 
-/* To follow the last positional parameter, or "*". */
+/* The text of the options in a signature, which follows the last positional parameter, or "*". */
 #define PACK_SIGNATURE PACK_OPTIONS(SIGNATURE_TEXT)
 #define PACKER_TYPE_SIGNATURE PACK_SIGNATURE PACKER_TYPE_OPTIONS(SIGNATURE_TEXT)
 #define UNPACK_SIGNATURE UNPACK_OPTIONS(SIGNATURE_TEXT)

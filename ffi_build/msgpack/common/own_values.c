@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The attributes of an ordinary instance, as CPython 3.11 to 3.14 keep them: an array of values, whose names all instances
- * of the class share. An instance whose `__dict__` was asked for has a dict.
+ * Access to the attributes of an ordinary instance. CPython 3.11 to 3.14 keep them in an array of values, and all
+ * instances of a class share a table of the names. Once code has read an instance's `__dict__`, the instance has a
+ * dict.
  *
- * The functions take only what is exactly where they expect it. For anything else they return NULL or false, and their
- * callers get or set the attribute by its name.
+ * The functions find only attributes that are exactly where they expect them. Otherwise they return NULL or false, and
+ * their callers get or set the attribute by its name.
  */
 #pragma once
 
@@ -18,15 +19,15 @@ typedef struct {
     uint8_t log2_size, log2_index_bytes, kind;
     uint32_t version;
     Py_ssize_t usable, count;
-    char indices[]; /* and then the entries */
+    char indices[]; /* the entries follow */
 } NameTable;
 
-/* From 3.13 on a word precedes the values: bytes with the capacity, the size, whether they are embedded, and valid. */
+/* From 3.13 on a word precedes the values. Its bytes: capacity, size, whether the values are embedded, and valid. */
 #define VALUES_START (PY_VERSION_HEX >= 0x030D0000 ? sizeof(PyObject *) : 0)
 
 #define NAMES_GENERAL 0 /* the kind of a table whose entries also have hashes */
 
-/* The entries of a table: names and values in turn. The values are NULL in a table that instances share. */
+/* Return the entries of a table: names and values in turn. The values are NULL in a table that instances share. */
 static ALWAYS_INLINE PyObject *const *name_entries(const NameTable *names)
 {
     return (PyObject *const *)(const void *)(names->indices + ((size_t)1 << names->log2_index_bytes));
@@ -37,13 +38,13 @@ static ALWAYS_INLINE bool is_name_at(const NameTable *names, Py_ssize_t i, PyObj
     return LIKELY(i < names->count) && LIKELY(name_entries(names)[2 * i] == name);
 }
 
-/* The names that the instances of a class share, or NULL. */
+/* Return the names that the instances of a class share, or NULL. */
 static ALWAYS_INLINE const NameTable *shared_names(const PyTypeObject *type)
 {
     return (const NameTable *)(const void *)((const PyHeapTypeObject *)type)->ht_cached_keys;
 }
 
-/* The array of an instance's values, or NULL if it has none. */
+/* Return the array of an instance's values, or NULL if it has none. */
 static ALWAYS_INLINE PyObject **own_values(PyObject *o, const PyTypeObject *type)
 {
 #if PY_VERSION_HEX < 0x030C0000
@@ -57,7 +58,8 @@ static ALWAYS_INLINE PyObject **own_values(PyObject *o, const PyTypeObject *type
 #endif
 }
 
-/* The attribute of an instance whose name probably is number i in its class: borrowed, or NULL. */
+/* Return an attribute, borrowed, if `name` is number i among the names of the class; NULL otherwise or if it is
+   unset. */
 static ALWAYS_INLINE PyObject *own_value(PyObject *o, Py_ssize_t i, PyObject *name)
 {
     const PyTypeObject *type = Py_TYPE(o);
@@ -72,14 +74,14 @@ static ALWAYS_INLINE PyObject *own_value(PyObject *o, Py_ssize_t i, PyObject *na
                            : name_entries(names)[2 * i + 1];
 }
 
-/* Where a new instance keeps its first n attributes, which have the first n names of its class and are all set by the caller;
-   NULL if it keeps them elsewhere. */
+/* Prepare a new instance for attributes with the first n names of its class. Return the array that the caller must fill
+   with n values, or NULL if the instance keeps its attributes elsewhere. */
 static ALWAYS_INLINE PyObject **own_values_start(PyObject *o, Py_ssize_t n)
 {
     PyObject **values = own_values(o, Py_TYPE(o));
     if (UNLIKELY(!values))
         return NULL;
-    /* how many attributes are set, and the numbers of their names in the order in which that happened */
+    /* the number of attributes, and the numbers of their names in the order in which they were set */
 #if PY_VERSION_HEX < 0x030D0000
     uint8_t *size = (uint8_t *)values - 2, *order = size;
     for (Py_ssize_t i = 0; i < n; i++)
@@ -93,7 +95,7 @@ static ALWAYS_INLINE PyObject **own_values_start(PyObject *o, Py_ssize_t n)
     return values;
 }
 
-/* Whether two instances have the same attributes, as the interpreter reads them, in the same order. */
+/* Return whether the interpreter reads the same attributes from two instances, in the same order. */
 static bool same_attributes(PyObject *one, PyObject *two)
 {
     PyObject *dict = PyObject_GenericGetDict(one, NULL), *other = dict ? PyObject_GenericGetDict(two, NULL) : NULL;
@@ -106,14 +108,14 @@ static bool same_attributes(PyObject *one, PyObject *two)
     return same;
 }
 
-/* Whether an instance has the two attributes of the test below. */
+/* Return whether own_value() finds the two attributes that own_values_work() sets. */
 static bool has_test_values(PyObject *o)
 {
     return own_value(o, 0, S.str_read) == S.str_write && own_value(o, 1, S.str_write) == S.str_read;
 }
 
-/* Whether this interpreter keeps attributes as described above: a test with two instances of a new class. False, perhaps with
-   an exception, if not. */
+/* Test with two instances of a new class whether this interpreter keeps attributes as described above. Otherwise return
+   false, perhaps with an exception set. */
 static bool own_values_work(void)
 {
     PyObject *cls = PyObject_CallFunction((PyObject *)&PyType_Type, "s(){}", "Instance");
@@ -125,7 +127,7 @@ static bool own_values_work(void)
         values[0] = new_ref(S.str_write);
         values[1] = new_ref(S.str_read);
     }
-    work = values && same_attributes(o, filled) && has_test_values(o); /* now each has a dict */
+    work = values && same_attributes(o, filled) && has_test_values(o); /* same_attributes() gave each of them a dict */
     Py_XDECREF(filled);
     Py_XDECREF(o);
     Py_XDECREF(cls);

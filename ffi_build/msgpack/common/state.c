@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state: the types shared with the pure backend, interned names and small tables, which the import sets once, and
-   objects that are set on first use, since importing them takes longer than a short message. */
+/* The state of the module. The import sets the types shared with the pure backend, interned names and small tables.
+   Other objects are set on first use, because importing them takes longer than packing a short message. */
 #pragma once
 
 #include "../../common/objects.c"
@@ -14,27 +14,27 @@ static struct {
     bool ready;
     bool has_own_values; /* own_values.c can read and set attributes */
 #ifdef Py_GIL_DISABLED
-    PyMutex keeping; /* held while keep() looks and sets; nothing is called meanwhile */
+    PyMutex keeping; /* held while keep() tests and sets a field; nothing is called meanwhile */
 #endif
 
-    /* purepy.base.errors */
+    /* of purepy.base.errors */
     PyObject *LimitError, *BufferFull, *OutOfData, *FormatError, *StackError, *TruncatedError, *ExtraData;
-    /* purepy.msgpack.ext, with the offsets of their slots */
+    /* of purepy.msgpack.ext, with the offsets of their slots */
     PyObject *ExtType, *Timestamp, *Raw;
     Py_ssize_t timestamp_seconds, timestamp_nanoseconds, raw_data;
     PyObject *one_second_in_ns;
     PyObject *convert, *NOT_CONVERTED; /* purepy.msgpack.conversions; NULL before conversions_ready() */
     PyObject *typed_functions;         /* purepy.msgpack.interface; NULL before typed_function() */
     PyObject *epoch;                   /* a datetime; NULL before datetime_ready() */
-    /* value_classes.c; each is NULL before it is found */
+    /* of value_classes.c; each is NULL before it is found */
     PyObject *UUID, *Decimal, *Enum, *Field, *Attribute; /* dataclasses.Field, attr.Attribute */
     PyObject *ndarray, *numpy_generic, *numpy_dtype, *array;
     PyObject *ndarray_tolist;        /* the method */
-    PyObject *numpy_dtypes[5][5][2]; /* by kind, size and order; NULL before numpy_dtype() */
+    PyObject *numpy_dtypes[5][5][2]; /* by kind, size and byte order; NULL before numpy_dtype() */
     Py_ssize_t uuid_int, uuid_is_safe, field_name, field_type, attribute_name;
-    busy_flag finding;       /* by one thread at a time */
+    busy_flag finding;       /* taken by the thread that searches for the classes */
     Py_ssize_t modules_seen; /* the number of imported modules at the last search */
-    PyObject *decimal_of;    /* the method of a decimal.Context that rounds nothing: a Decimal by its text */
+    PyObject *decimal_of;    /* create_decimal() of a decimal.Context that rounds nothing: a Decimal from its text */
     PyObject *uuid_unknown;  /* uuid.SafeUUID.unknown, the is_safe of a UUID from bytes */
     PyObject *enum_value;    /* the descriptor of the attribute `value` in Enum */
     PyObject *FIELD;         /* the field_type of a field that is not a ClassVar or InitVar */
@@ -58,10 +58,10 @@ static struct {
 #define END_KEEPING() (void)0
 #endif
 
-/* The field of S with this name: NULL until the first use sets it. */
+/* Read the field of S with this name, which is NULL until its first use sets it. */
 #define KEPT(name) KEPT_AT(S.name)
 
-/* Keep an object (stolen), unless another thread has kept one meanwhile: a kept object never changes. */
+/* Set a field of S to an object (stolen), unless another thread has set the field meanwhile: it never changes again. */
 static void keep(PyObject **to, PyObject *stolen)
 {
     BEGIN_KEEPING();
@@ -78,7 +78,8 @@ static ALWAYS_INLINE PyObject *small_int(long value)
     return new_ref(S.small_ints[value - SMALL_INT_MIN]);
 }
 
-/* The value of a slot (a member of type T_OBJECT_EX) of an object of the exact type; borrowed, NULL if deleted. */
+/* Return the value of a slot (a member of type T_OBJECT_EX), borrowed; NULL if it was deleted. The object must be of
+   exactly the type from which the offset comes. */
 static inline PyObject *slot_get(PyObject *o, Py_ssize_t offset)
 {
     return *(PyObject **)((char *)o + offset);
@@ -89,7 +90,7 @@ static inline void slot_init(PyObject *o, Py_ssize_t offset, PyObject *stolen)
     *(PyObject **)((char *)o + offset) = stolen;
 }
 
-/* The offset of a slot, from its member descriptor. */
+/* Get the offset of a slot from its member descriptor; return 0, or -1 with an exception set. */
 static int take_slot(PyObject *type, const char *name, Py_ssize_t *offset)
 {
     PyObject *member = PyObject_GetAttrString(type, name);
@@ -104,7 +105,7 @@ static int take_slot(PyObject *type, const char *name, Py_ssize_t *offset)
     return found ? 0 : -1;
 }
 
-/* A Raw over `data`, which is stolen. */
+/* Return a Raw that contains `data`, which is stolen. */
 static PyObject *raw_new(PyObject *data)
 {
     PyObject *raw = data ? object_new(S.Raw) : NULL;
@@ -115,7 +116,7 @@ static PyObject *raw_new(PyObject *data)
     return raw;
 }
 
-/* Import a module and get one of its names: 0, or -1 with an exception. */
+/* Import a module and get one of its names; return 0, or -1 with an exception set. */
 static NEVER_INLINE int import_name(const char *module_name, const char *name, PyObject **to)
 {
     PyObject *module = PyImport_ImportModule(module_name);
@@ -126,7 +127,8 @@ static NEVER_INLINE int import_name(const char *module_name, const char *name, P
     return found ? 0 : -1;
 }
 
-/* These functions may run Python code at their first call, and return 0, or -1 with an exception. */
+/* Functions called *_ready() import objects at their first call, which runs Python code. They return 0, or -1 with an
+   exception set. */
 static int conversions_ready(void)
 {
     if (LIKELY(KEPT(convert) != NULL))
@@ -136,7 +138,7 @@ static int conversions_ready(void)
                : import_name("purepy.msgpack.conversions", "convert", &S.convert);
 }
 
-/* A function of `cpkg.typed` that implements the option `type`; a new reference. */
+/* Return the function of `cpkg.typed` that implements the option `type`, a new reference. */
 static NEVER_INLINE PyObject *typed_function(const char *name)
 {
     if (!KEPT(typed_functions) && import_name("purepy.msgpack.interface", "typed_functions", &S.typed_functions) < 0)
@@ -156,7 +158,7 @@ static int datetime_ready(void)
                           : NULL;
     if (!epoch)
         return -1;
-    /* The macros of datetime.h read it. They may be used once KEPT(epoch) is set. */
+    /* The macros of datetime.h read PyDateTimeAPI. They may be used once KEPT(epoch) is set. */
     BEGIN_KEEPING();
     if (!PyDateTimeAPI)
         PyDateTimeAPI = api;
@@ -165,7 +167,7 @@ static int datetime_ready(void)
     return 0;
 }
 
-/* Set the attribute `offset` of the current exception: the byte where the input is wrong. */
+/* Set the attribute `offset` of the current exception to the position of the wrong byte in the input. */
 static void error_set_offset(uint64_t offset)
 {
     PyObject *type, *value, *traceback;

@@ -28,14 +28,15 @@ static ALWAYS_INLINE bool is_ascii(const unsigned char *s, size_t n)
     return !((n > 0 ? s[0] | s[n >> 1] | s[n - 1] : 0) & 0x80);
 }
 
-/* Measure text before it is known to be UTF-8: an upper bound of its characters (the bytes that are not continuation
-   bytes), and the largest byte, which determines the width. Compilers can vectorise both loops. */
+/* Measure bytes before they are known to be UTF-8. Return the number of bytes that are not continuation bytes, which is
+   the most characters they can have. `largest` receives the largest byte, which determines the width of the str's
+   characters. */
 static ALWAYS_INLINE size_t count_characters(const unsigned char *s, size_t n, unsigned char *largest)
 {
     size_t count = 0;
     unsigned char top = 0;
     while (n) {
-        /* in blocks small enough to count in one byte per lane */
+        /* each lane of a vector counts in one byte, so a block has fewer than 256 bytes */
         size_t block = n < 192 ? n : 192;
         unsigned char in_block = 0;
         for (size_t i = 0; i < block; i++) {
@@ -50,7 +51,8 @@ static ALWAYS_INLINE size_t count_characters(const unsigned char *s, size_t n, u
     return count;
 }
 
-/* Like is_ascii(), but `spare` bytes may be read from p: a short text then needs no branch on its size. */
+/* Do the same as is_ascii(), without a branch on the size of a short text; n or more (`spare`) bytes may be read at
+   p. */
 static inline bool is_ascii_roomy(const char *p, size_t n, size_t spare)
 {
     uint64_t all = 0;
@@ -60,8 +62,8 @@ static inline bool is_ascii_roomy(const char *p, size_t n, size_t spare)
     return !(all & ASCII_MASK);
 }
 
-/* Find the first surrogate in UTF-8 that may contain surrogates, which text must not; NULL if there is none. Surrogates are
-   ED A0 80 to ED BF BF; in all other characters that begin with ED the second byte is below A0. */
+/* Find the first surrogate in text that is UTF-8 except for surrogates; NULL if there is none. Surrogates are ED A0 80
+   to ED BF BF. In all other characters that begin with ED, the second byte is below A0. */
 static inline const unsigned char *find_surrogate(const unsigned char *at, const unsigned char *end)
 {
     while (at < end && (at = memchr(at, 0xed, (size_t)(end - at))) && ++at < end)

@@ -2,8 +2,8 @@
 /*
  * The classes of the standard library, attrs and numpy whose objects C packs and unpacks itself.
  *
- * No object of a class can exist before its module is imported. So nothing is imported here: an object of an unknown class
- * starts a search for the classes, until all are found.
+ * No object of a class can exist before its module is imported. So nothing is imported here. Until all classes are
+ * found, an object of an unknown class starts a search for them among the imported modules.
  */
 #pragma once
 
@@ -21,30 +21,31 @@ enum {
     EXTENSION_UUID = 'U',
 };
 
-/* The items of an array begin the first number of bytes after a multiple of the second (cpkg/objects/arrays.py). */
+/* The position of an array's items is a multiple of ARRAY_ITEMS_ALIGNED, plus ARRAY_ITEMS_AFTER
+   (cpkg/objects/arrays.py). */
 #define ARRAY_ITEMS_AFTER 2
 #define ARRAY_ITEMS_ALIGNED 8
 
-#define NUMBER_KINDS "biufc" /* of the items, as in numpy's dtypes */
+#define NUMBER_KINDS "biufc" /* the kinds of an array's items, as in numpy's dtypes */
 
-#define DECIMAL_LONG 256 /* the longest text that C handles */
+#define DECIMAL_LONG 256 /* the longest text of a Decimal that C handles */
 #define UUID_SIZE 16
-#define DURATION_SIZE 12 /* days, seconds, microseconds: 32 bits each */
+#define DURATION_SIZE 12 /* bytes of a timedelta: days, seconds, microseconds, with 32 bits each */
 
-/* The times that datetime can represent, in UTC. */
+/* The first and the last second that datetime can represent, in UTC. */
 #define FIRST_SECOND (-62135596800LL)
 #define LAST_SECOND 253402300799LL
 
-/* Days from 1970-01-01 to a date, by years that begin in March. */
+/* Return the days from 1970-01-01 to a date; the calculation uses years that begin in March. */
 static int64_t days_of_date(int year, int month, int day)
 {
     const int from_march = (month + 9) % 12, years = year - (month <= 2);
     return 365LL * years + years / 4 - years / 100 + years / 400 + (153 * from_march + 2) / 5 + day - 719469;
 }
 
-/* The date that is a number of days from 1970-01-01, in years that begin in March. Divisions are replaced by multiplications
-   that are exact for all dates of datetime (Neri and Schneider, "Euclidean affine functions and their application to calendar
-   algorithms"). */
+/* Calculate the date that is a number of days after 1970-01-01, with years that begin in March. Multiplications that
+   are exact for all dates of datetime replace divisions (Neri and Schneider, "Euclidean affine functions and their
+   application to calendar algorithms"). */
 static void date_of_days(int days, int *year, int *month, int *day)
 {
     const uint32_t quarters = 4 * (uint32_t)(days + 719468) + 3, century = quarters / 146097;
@@ -56,11 +57,11 @@ static void date_of_days(int days, int *year, int *month, int *day)
     *day = (int)((months & 0xffff) / 2141) + 1;
 }
 
-/* Whether a type is one of the classes found so far. */
+/* Whether a type is the class with this name, if that was found already. */
 #define IS_VALUE(type, name) ((PyObject *)(type) == KEPT(name))
 
-/* A name in an imported module; NULL, without an exception, if the module is not imported or lacks the name. No code of the
-   module runs: a module that loads its names lazily cannot have created objects of them yet. */
+/* Return a name of an imported module; NULL, without an exception, if the module is not imported or lacks the name. No
+   code of the module runs: a class that a module has not loaded yet has no objects. */
 static PyObject *imported_name(const char *module_name, const char *name)
 {
     PyObject *key = PyUnicode_FromString(module_name), *module = key ? PyImport_GetModule(key) : NULL;
@@ -98,7 +99,7 @@ static bool find_uuid(void)
     return false;
 }
 
-/* A context with the greatest precision takes a text as the class does, in less time. */
+/* Return a context with the greatest precision. It converts text like Decimal(), but in less time. */
 static PyObject *exact_context(void)
 {
     PyObject *type = imported_name("_decimal", "Context"), *context = type ? PyObject_CallNoArgs(type) : NULL;
@@ -119,7 +120,7 @@ static PyObject *exact_context(void)
 
 static bool find_decimal(void)
 {
-    PyObject *found = S.Decimal ? NULL : imported_name("_decimal", "Decimal"); /* the one in C */
+    PyObject *found = S.Decimal ? NULL : imported_name("_decimal", "Decimal"); /* the class in C */
     PyObject *context = found ? exact_context() : NULL;
     if (context && (S.decimal_of = PyObject_GetAttrString(context, "create_decimal"))) {
         Py_DECREF(context);
@@ -197,8 +198,8 @@ static bool find_array(void)
     return false;
 }
 
-/* Search for the missing classes, if modules were imported since the last search; return whether a new one was found. While
-   one thread searches, others leave their objects to Python. */
+/* If modules were imported since the last search, search for the missing classes; return whether one was found. While
+   one thread searches, other threads leave objects of unknown classes to Python. */
 static NEVER_INLINE bool find_value_classes(void)
 {
     const Py_ssize_t modules = PyDict_Size(PyImport_GetModuleDict());

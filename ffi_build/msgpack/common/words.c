@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copy, load and hash short texts by words, in less time than a call of memcpy takes. */
+/* Copy, load and hash short texts in words of 8 bytes, in less time than a call of memcpy takes. */
 #pragma once
 
 #include <msgpack/sysdep.h>
@@ -13,7 +13,7 @@ static ALWAYS_INLINE uint64_t load8(const void *s)
     return word;
 }
 
-/* Copy short texts as two overlapping halves, without the call that memcpy of an unknown size needs. */
+/* Copy a short text as two overlapping halves: for an unknown size, memcpy would be a call. */
 #define COPY_INLINE_MAX 128
 
 static ALWAYS_INLINE void copy_short(unsigned char *to, const unsigned char *from, size_t n)
@@ -61,7 +61,7 @@ static const uint64_t tail_masks[8] = {
 #endif
 };
 
-/* Return the last 0 to 7 bytes of a text as a word, padded with zeros; `spare` bytes may be read from p. */
+/* Return the last n (0 to 7) bytes of a text as a word, padded with zeros; `spare` bytes may be read from p. */
 static inline uint64_t load_tail(const char *p, size_t n, size_t spare)
 {
     uint64_t word = 0;
@@ -73,7 +73,7 @@ static inline uint64_t load_tail(const char *p, size_t n, size_t spare)
     return word;
 }
 
-/* `spare` bytes may be read from p. */
+/* Return a hash of a text of n bytes; `spare` bytes may be read from p. */
 static inline uint64_t hash_text(const char *p, size_t n, size_t spare)
 {
     uint64_t hash = n * 0x9e3779b97f4a7c15u;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pack arrays of numbers (numpy arrays and array.array) through the buffer protocol: as the extension type of
- * cpkg/objects/arrays.py for `dumps` and typed.encode, and as lists of numbers, as in purepy/msgpack/conversions.py, for the
- * option `numpy` of packb.
+ * Pack arrays of numbers (numpy arrays and array.array) through the buffer protocol. For `dumps` and typed.encode, they
+ * become the extension type of cpkg/objects/arrays.py. For the option `numpy` of packb, they become lists of numbers,
+ * as in purepy/msgpack/conversions.py.
  *
  * As in value_types.c, rare cases are left to those modules: arrays whose buffers numpy does not export (times), items
- * without a form here (text, float16 in lists), and subclasses with their own tolist().
+ * that this code does not write (text, float16 in lists), and subclasses with their own tolist().
  */
 #ifndef CPKG_MSGPACK_PACK_OBJECTS
 #include "objects.c" /* which includes this part: the functions of both call each other */
@@ -19,19 +19,19 @@
 #include "encoder.c"
 
 #define ARRAY_DIMENSIONS_MAX 64
-#define ARRAY_PIECE 16384 /* items between two checks of the room and for signals: 0.1 ms */
+#define ARRAY_PIECE 16384 /* items between two checks for signals, and for which room is reserved: 0.1 ms */
 
 typedef struct {
     Py_buffer buffer;
     char kind;            /* b, i, u, f or c, as in numpy's dtypes */
     bool big;             /* big-endian */
     Py_ssize_t since;     /* items since the last check for signals */
-    unsigned char *ahead; /* where the items of an extension value are copied to */
+    unsigned char *ahead; /* where array_copy() writes the next items */
 } NumberArray;
 
 /* ---- buffers ---- */
 
-/* Read the format of a buffer of single numbers; 0 for any other. */
+/* Return the kind of number in a buffer, from the buffer's format; 0 for any other format. */
 static char array_kind(const char *format, Py_ssize_t size, bool *big)
 {
     *big = PY_BIG_ENDIAN;
@@ -54,7 +54,7 @@ static char array_kind(const char *format, Py_ssize_t size, bool *big)
     return strchr("bhilq", *format) ? 'i' : strchr("BHILQ", *format) ? 'u' : 0;
 }
 
-/* Get the buffer of an array, to be released later; 0 for a rare case, -1 with an exception. */
+/* Get the buffer of an array; return 1, 0 for a rare case, or -1 with an exception set. After 1, release the buffer. */
 static int array_open(NumberArray *a, PyObject *o)
 {
     if (PyObject_GetBuffer(o, &a->buffer, PyBUF_RECORDS_RO) < 0) {
@@ -71,13 +71,13 @@ static int array_open(NumberArray *a, PyObject *o)
     return 0;
 }
 
-/* Whether the numbers can be written in lists: half floats and complex numbers cannot. */
+/* Return whether this code can write the numbers in lists: not half floats or complex numbers. */
 static ALWAYS_INLINE bool has_list_form(const NumberArray *a)
 {
     return a->kind != 'c' && (a->kind != 'f' || a->buffer.itemsize > 2);
 }
 
-/* Count items that were written; false if a signal handler raised. */
+/* Count n items that were written, and run signal handlers now and then; return false if a handler raised. */
 static ALWAYS_INLINE bool array_continues(NumberArray *a, Py_ssize_t n)
 {
     a->since += n;
@@ -95,7 +95,8 @@ static ALWAYS_INLINE void copy_apart(unsigned char *to, const char *from, Py_ssi
         memcpy(to, from, size);
 }
 
-/* Copy the items of a dimension and those below it in C order. */
+/* Copy the items of a dimension, including its inner dimensions, in C order; return false if a signal handler
+   raised. */
 static bool array_copy(NumberArray *a, int dimension, const char *from)
 {
     const Py_ssize_t n = a->buffer.shape[dimension], stride = a->buffer.strides[dimension], size = a->buffer.itemsize;
@@ -123,7 +124,7 @@ static bool array_copy(NumberArray *a, int dimension, const char *from)
     return true;
 }
 
-/* The data before the items, as in array_head(). */
+/* Write the head of an extension value, the data before the items, like array_head(). */
 static unsigned char *put_array_head(unsigned char *to, const NumberArray *a, bool of_python)
 {
     const Py_buffer *b = &a->buffer;
@@ -179,16 +180,14 @@ static ALWAYS_INLINE uint64_t load_bits(const unsigned char *s, int size, bool b
     return bits;
 }
 
-/* Append n numbers, for which there is room; `kind` and `size` are constants in every call. */
+/* Append n numbers, for which room is reserved. `kind` and `size` are compile-time constants in every call. */
 static ALWAYS_INLINE unsigned char *write_numbers(unsigned char *p, const unsigned char *from, Py_ssize_t n,
                                                   Py_ssize_t stride, char kind, int size, bool big)
 {
     for (; n > 0; n--, from += stride) {
         const uint64_t bits = load_bits(from, size, big);
         if (kind == 'b')
-            *p++ =
-                (unsigned char)(0xc2 | (bits + 0xff) >>
-                                           8); /* without the branch that the compiler would generate for bits != 0 */
+            *p++ = (unsigned char)(0xc2 | (bits + 0xff) >> 8); /* for bits != 0, the compiler would generate a branch */
         else if (kind == 'u')
             p = write_uint64(p, bits);
         else if (kind == 'i')
@@ -231,7 +230,7 @@ static NEVER_INLINE unsigned char *write_piece(unsigned char *p, const NumberArr
 #undef NUMBERS
 }
 
-/* Doubles as floats of 4 bytes. */
+/* Append n doubles as floats of 4 bytes. */
 static NEVER_INLINE unsigned char *write_narrowed(Encoder *c, unsigned char *p, const NumberArray *a,
                                                   const unsigned char *from, Py_ssize_t n, Py_ssize_t stride)
 {
@@ -255,7 +254,8 @@ static unsigned char *encode_dimension(Encoder *c, unsigned char *p, NumberArray
         return too_large("list");
     RESERVE(HEADER_MAX);
     p = write_array(p, (size_t)n);
-    if (encode_count(c, p, (uint64_t)n) < 0 || !array_continues(a, 1)) /* a list may be empty */
+    /* the list itself counts as an item, because it may be empty */
+    if (encode_count(c, p, (uint64_t)n) < 0 || !array_continues(a, 1))
         return NULL;
     if (dimension + 1 < a->buffer.ndim) {
         for (Py_ssize_t i = 0; i < n && p; i++)
@@ -263,7 +263,7 @@ static unsigned char *encode_dimension(Encoder *c, unsigned char *p, NumberArray
         return p;
     }
     const Py_ssize_t room = a->buffer.itemsize + (a->kind != 'b');
-    if (a->kind == 'f') /* floats need all of the room */
+    if (a->kind == 'f') /* the items need exactly this room: reserve it at once */
         RESERVE(n * room);
     for (Py_ssize_t i = 0; i < n; i += ARRAY_PIECE) {
         const Py_ssize_t piece = n - i < ARRAY_PIECE ? n - i : ARRAY_PIECE;
@@ -280,7 +280,7 @@ static unsigned char *encode_dimension(Encoder *c, unsigned char *p, NumberArray
 
 /* ---- dispatch ---- */
 
-/* Whether arrays go to `default` instead of convert(). */
+/* Return whether arrays are passed to `default` and not to convert(). */
 static bool leaves_arrays(Encoder *c)
 {
     if (c->conversions & CONVERT_UNKNOWN) {
@@ -293,11 +293,11 @@ static bool leaves_arrays(Encoder *c)
     return c->conversions & CONVERT_LEAVE_ARRAYS;
 }
 
-/* A numpy array or an array.array. */
+/* Pack a numpy array or an array.array; return false if it is left to Python. */
 static NEVER_INLINE bool encode_array(Encoder *c, unsigned char **p, PyObject *o, Py_ssize_t depth, int stage,
                                       bool of_python)
 {
-    const bool extension = c->extensions && stage & MAY_DEFAULT; /* pack_default() writes these */
+    const bool extension = c->extensions && stage & MAY_DEFAULT; /* pack_default() writes extension types */
     NumberArray a;
     if (!extension && !(stage & MAY_CONVERT && c->conversions & CONVERT_NUMPY && !leaves_arrays(c)))
         return false;
@@ -315,7 +315,7 @@ static NEVER_INLINE bool encode_array(Encoder *c, unsigned char **p, PyObject *o
     return ordinary;
 }
 
-/* An object of a subclass of an array class. */
+/* Pack an instance of a subclass of an array class; return false for any other object, or if it is left to Python. */
 static NEVER_INLINE bool encode_array_subclass(Encoder *c, unsigned char **p, PyObject *o, Py_ssize_t depth, int stage)
 {
     PyTypeObject *type = Py_TYPE(o);

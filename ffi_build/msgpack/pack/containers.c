@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arrays and maps to bytes.
+ * Pack lists, tuples and dicts as arrays and maps.
  *
- * Packing an item may run Python code that changes its container, and the header that was written first must stay true. So
- * the code holds a reference to the container, and compares its size after each item. The function that runs Python code
- * (encode_str, encode_big_int, else encode_value) holds a reference to the item, which the container may lose meanwhile.
+ * The header of a container is written first, with its size. Packing an item may run Python code that changes the
+ * container. So the code holds a reference to the container, and compares its size after each item. The container may
+ * lose the item meanwhile, so the function that runs Python code (encode_str, encode_big_int, otherwise encode_value)
+ * holds a reference to the item.
  */
 #ifndef CPKG_MSGPACK_PACK_OBJECTS
 #include "objects.c" /* which includes this part: the functions of both call each other */
@@ -15,7 +16,7 @@
 #include "encoder.c"
 #include "writer.c"
 
-/* One item of a list or dict: scalars inline, all others by a call. */
+/* Pack one item of a list or dict: frequent scalars inline, all others by a call. */
 static ALWAYS_INLINE unsigned char *encode_element(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
 {
     PyTypeObject *type = Py_TYPE(o);
@@ -44,7 +45,7 @@ static unsigned char *encode_owned_item(Encoder *c, unsigned char *p, PyObject *
     return p;
 }
 
-/* The items of a list or tuple, or of a subclass with the same iterator; `depth` levels remain for the items. */
+/* Pack a list or tuple, or an instance of a subclass with the same iterator. Its items may nest `depth` more levels. */
 static ALWAYS_INLINE unsigned char *encode_items(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth,
                                                  bool is_list)
 {
@@ -109,11 +110,12 @@ static ALWAYS_INLINE unsigned char *encode_pairs_of_dict(Encoder *c, unsigned ch
 /* ---- sorted maps ---- */
 
 typedef struct {
-    size_t start, key_size, size; /* offset of a packed pair from the first pair */
+    size_t start, key_size, size; /* `start` is the offset of a packed pair from the first pair */
     const unsigned char *base;
 } PackedPair;
 
-/* By the packed keys; equal keys (b"a" and "a" without use_bin_type) by the packed values. */
+/* Compare pairs by their packed keys, and pairs with equal keys (b"a" and "a" without use_bin_type) by their packed
+   values. */
 static int packed_pair_compare(const void *left, const void *right)
 {
     const PackedPair *a = left, *b = right;
@@ -131,7 +133,7 @@ static int packed_pair_compare(const void *left, const void *right)
     return a_size < b_size ? -1 : a_size > b_size;
 }
 
-/* Pairs from a sequence of (key, value) tuples or two-item sequences: dict subclasses, pack_map_pairs, sorted maps. */
+/* Pack a map from n pairs, each a sequence of key and value: for dict subclasses, pack_map_pairs and sort_keys. */
 static unsigned char *encode_pairs(Encoder *c, unsigned char *p, PyObject *pairs, Py_ssize_t n, Py_ssize_t depth)
 {
     const bool sorted = c->options->sort_keys;
@@ -207,7 +209,7 @@ done:
     return p;
 }
 
-/* Pack a mapping by its items(), which a subclass may override. */
+/* Pack the result of a mapping's items(), which a subclass may override. */
 static NEVER_INLINE unsigned char *encode_mapping(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
 {
     PyObject *items = PyMapping_Items(o);
@@ -224,7 +226,7 @@ static NEVER_INLINE unsigned char *encode_mapping(Encoder *c, unsigned char *p, 
     return p;
 }
 
-/* Pack an instance of a list or tuple subclass with its own iterator. */
+/* Pack an instance of a list or tuple subclass that overrides the iterator. */
 static NEVER_INLINE unsigned char *encode_iterated(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
 {
     PyObject *items = PySequence_List(o);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The encoder: the state of a packing call, its limits, and the values that are a header and bytes.
+ * The encoder: the state of a packing call, its limits, and values that consist of a header and bytes.
  *
- * max_total_bytes is checked where the output grows, and before any other operation that may fail or run Python code, so
- * that its error comes first.
+ * max_total_bytes is checked where the output grows, and before any other operation that may fail or run Python code.
+ * So the LimitError is raised before any other error.
  */
 #pragma once
 
@@ -17,42 +17,42 @@ typedef struct {
     Writer w;
     const PackOptions *options;
     uint64_t items, max_items;
-    bool plain_str;   /* str is written as UTF-8 with str8 headers: no unicode_errors, use_bin_type */
+    bool plain_str;   /* str is strict UTF-8, and the str 8 format is allowed: use_bin_type without unicode_errors */
     bool plain_float; /* float is written as float 64 */
     bool typed;       /* objects with fields are packed by ../typed/encode.c */
-    bool extensions;  /* dates, UUIDs and so on are extension types, and sets are arrays, as in `dumps` */
-    bool value_types; /* some option needs value_types.c */
-    int conversions;  /* the flags of convert() */
+    bool extensions;  /* dates, UUIDs and so on become extension types, and sets become arrays, as in `dumps` */
+    bool value_types; /* an option or `extensions` needs value_types.c */
+    int conversions;  /* the flags for convert() */
     PyObject *hook;   /* enc_hook, NULL for none */
-    PyObject *after;  /* converted() for its results */
-    /* From this many remaining levels on, each container checks the levels and the C stack. With max_total_bytes all
-       containers do, since its check is in the same place. */
+    PyObject *after;  /* the function that converts the results of enc_hook */
+    /* A container with at most this many remaining levels checks the levels and the C stack. With max_total_bytes all
+       containers do so, because they check that limit in the same place. */
     Py_ssize_t check_depth;
 } Encoder;
 
-/* Levels that fit in every stack: each takes up to 700 bytes. */
+/* Levels that fit on every C stack: each takes up to 700 bytes. */
 #define DEPTH_UNCHECKED 64
 
-/* The steps that remain for a value of an unsupported type. */
+/* Flags of `stage`: the steps that may still be tried for a value of an unsupported type. */
 #define MAY_CONVERT 1
 #define MAY_DEFAULT 2
 
 static unsigned char *encode_value(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage);
 
-/* Whether the message is within max_total_bytes so far; false with LimitError. */
+/* Return whether the message up to p is within max_total_bytes; false with LimitError set. */
 static ALWAYS_INLINE bool within_limit(const Encoder *c, const unsigned char *p)
 {
     return writer_check_limit(&c->w, (size_t)(p - c->w.start)) == 0;
 }
 
-/* Ensure room for n bytes at p; for functions that return NULL on errors. */
+/* Ensure room for n bytes at p; on failure, return NULL from the calling function. */
 #define RESERVE(n) \
     do { \
         if (UNLIKELY((size_t)(c->w.end - p) < (size_t)(n)) && !(p = writer_grow(&c->w, p, (size_t)(n)))) \
             return NULL; \
     } while (0)
 
-/* The bits of purepy.msgpack.conversions. */
+/* The flags of purepy.msgpack.conversions. */
 enum {
     CONVERT_DATACLASS = 1,
     CONVERT_DATE = 2,
@@ -61,7 +61,7 @@ enum {
     CONVERT_DECIMAL = 16,
     CONVERT_NUMPY = 32,
     CONVERT_LEAVE_ARRAYS = 64,
-    CONVERT_UNKNOWN = 128, /* only here: not yet known whether arrays go to `default` */
+    CONVERT_UNKNOWN = 128, /* only in C: whether arrays are passed to `default` is not yet known */
 };
 
 static int encode_conversions(const PackOptions *o, bool extensions)
@@ -89,7 +89,7 @@ static ALWAYS_INLINE unsigned char *encode_start(Encoder *c, const PackOptions *
     return writer_start(&c->w, options->max_total_bytes);
 }
 
-/* Count the n values that the header that ends at p declares. */
+/* Count n values, which the header that ends at p declares; return 0, or -1 with LimitError set. */
 static ALWAYS_INLINE int encode_count(Encoder *c, const unsigned char *p, uint64_t n)
 {
     c->items += n;
@@ -102,7 +102,7 @@ static ALWAYS_INLINE int encode_count(Encoder *c, const unsigned char *p, uint64
     return -1;
 }
 
-/* Pack an int in its shortest form. */
+/* Write an int in its shortest format. */
 static ALWAYS_INLINE unsigned char *write_integer(unsigned char *p, uint64_t magnitude, bool negative)
 {
     return negative ? write_int64(p, (int64_t)(0 - magnitude)) : write_uint64(p, magnitude);
@@ -166,14 +166,14 @@ static unsigned char *encode_ext(Encoder *c, unsigned char *p, int code, const c
     return p + n;
 }
 
-/* Pack any str; the object caches its UTF-8 at the first call. */
+/* Pack any str. The first call stores the UTF-8 in the object. */
 static NEVER_INLINE unsigned char *encode_str(Encoder *c, unsigned char *p, PyObject *o)
 {
     Py_ssize_t n;
     if (!within_limit(c, p))
         return NULL;
     if (c->options->unicode_errors) {
-        Py_INCREF(o); /* the codec reads it after the error handler, which may run Python code */
+        Py_INCREF(o); /* the error handler may run Python code, after which the codec continues to read the str */
         PyObject *encoded = PyUnicode_AsEncodedString(o, "utf-8", PyUnicode_AsUTF8(c->options->unicode_errors));
         Py_DECREF(o);
         if (!encoded)
@@ -234,7 +234,7 @@ static unsigned char *encode_timestamp(Encoder *c, unsigned char *p, int64_t sec
     return encode_ext(c, p, -1, (const char *)payload, 12);
 }
 
-/* Whether a level is left, and C stack for it; false with ValueError. */
+/* Return whether another level may be opened and fits on the C stack; false with ValueError set. */
 static NEVER_INLINE bool stack_left(Py_ssize_t depth)
 {
     if (depth > 0 && STACK_POSITION() >= stack_floor())

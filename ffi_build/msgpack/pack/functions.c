@@ -8,7 +8,7 @@
 #include "objects.c"
 #include "writer.c"
 
-/* Pack one object; NULL with an exception set, or new bytes. */
+/* Pack one object; return new bytes, or NULL with an exception set. */
 static ALWAYS_INLINE PyObject *pack_to_bytes(const PackOptions *options, PyObject *o)
 {
     Encoder c;
@@ -20,8 +20,9 @@ static ALWAYS_INLINE PyObject *pack_to_bytes(const PackOptions *options, PyObjec
     return NULL;
 }
 
-/* typed_packb(o, default, max_depth, enc_hook, converted): encode as cpkg.typed does. `default` handles more types than
-   enc_hook, which is None or is called here; `converted` converts the results of enc_hook. */
+/* typed_packb(o, default, max_depth, enc_hook, converted): encode as cpkg.typed does. Objects of ordinary classes are
+   passed to enc_hook, unless it is None, and results of rare types to `converted`. `default` handles all other
+   unsupported types. */
 static PyObject *typed_packb(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n_args)
 {
     Encoder c;
@@ -45,7 +46,8 @@ static PyObject *typed_packb(PyObject *Py_UNUSED(module), PyObject *const *args,
     return NULL;
 }
 
-/* The result of packb, which pack writes: None without autoreset, as if a Packer collected the bytes. */
+/* Return the packed object, or None without autoreset: then packb and pack behave as if a Packer collected the
+   bytes. */
 static PyObject *pack_result(const PackOptions *options, PyObject *o)
 {
     PyObject *packed = pack_to_bytes(options, o);

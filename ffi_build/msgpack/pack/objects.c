@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Objects to bytes.
+ * Pack objects of all types.
  *
  * Exact types are compared by pointer, the frequent ones first, and inline in the loops over lists and dicts
  * (containers.c). Everything that may run Python code (subclasses, conversions, `default`) is in rare_types.c.
@@ -17,7 +17,7 @@
 #include "value_types.c"
 #include "writer.c"
 
-/* Pack any object; `depth` levels of containers may still be opened. */
+/* Pack any object, which may contain `depth` levels of containers. */
 static unsigned char *encode_value(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage)
 {
     PyTypeObject *type = Py_TYPE(o);

@@ -7,8 +7,9 @@
 #include "objects.c"
 #include "writer.c"
 
-/* The current packing call, on the C stack. It has its own output and changes the Packer only at its end, so that threads
-   can share a Packer. Only a call from within (`default`, a conversion) is refused. */
+/* A packing call in progress, on the C stack. It has its own output and changes the Packer only at its end, so that
+   threads can share a Packer. Only a call from inside another call of the same thread (`default`, a conversion) is
+   refused. */
 typedef struct Packing {
     struct Packing *outer;
     unsigned long thread;
@@ -17,7 +18,7 @@ typedef struct Packing {
 typedef struct {
     PyObject_HEAD
     PackOptions options; /* owns its objects */
-    unsigned char *data; /* the collected bytes of autoreset=False */
+    unsigned char *data; /* with autoreset=False, the collected bytes */
     Py_ssize_t size, capacity;
     Py_ssize_t exports; /* buffers that refer to `data` */
     Packing *under_way;
@@ -42,7 +43,8 @@ static bool packer_can_change(Packer *self)
     return false;
 }
 
-/* The start of each method that changes the Packer. In a free-threaded build the caller holds the lock. */
+/* Check whether a method may change the Packer; return false with an exception set. In a free-threaded build the caller
+   holds the Packer's lock. */
 static ALWAYS_INLINE bool packer_check(Packer *self, const char *method)
 {
     return (LIKELY(!self->under_way) || !packer_called_from_within(self, method)) && packer_can_change(self);
@@ -54,7 +56,7 @@ static ALWAYS_INLINE bool packer_check(Packer *self, const char *method)
 #define LEFT_BEFORE_RETURN
 #endif
 
-/* gcc does not see that packer_leave() reverses this */
+/* gcc warns because the Packer keeps a pointer to `call`; it does not see that packer_leave() removes the pointer */
 LEFT_BEFORE_RETURN static bool packer_enter(Packer *self, Packing *call, const char *method)
 {
     bool entered;
@@ -69,7 +71,7 @@ LEFT_BEFORE_RETURN static bool packer_enter(Packer *self, Packing *call, const c
     return entered;
 }
 
-/* The calls of several threads end in any order. */
+/* Remove a call from the Packer's calls, which may end in any order because of threads. */
 static void packer_leave(Packer *self, Packing *call)
 {
     Packing **link = &self->under_way;
@@ -100,7 +102,7 @@ static int packer_append(Packer *self, const unsigned char *data, Py_ssize_t siz
     return 0;
 }
 
-/* Return the result of a finished writer: bytes, or None after appending them. Drops the writer. */
+/* Return the result of a call: bytes, or None after appending the bytes to the Packer's. Drops the writer. */
 static PyObject *packer_result(Packer *self, Writer *w, unsigned char *p)
 {
     PyObject *result = NULL;
@@ -113,8 +115,8 @@ static PyObject *packer_result(Packer *self, Writer *w, unsigned char *p)
     return result;
 }
 
-/* The end of a call after packer_enter(); `p` is NULL after an error. A failure empties the Packer's own buffer, as in
-   msgpack; a bytearray of the caller stays as it is. */
+/* End a call that began with packer_enter(), and return its result; `p` is NULL after an error. A failure empties the
+   Packer's own buffer, as in msgpack, but not a bytearray of the caller. */
 static PyObject *packer_deliver(Packer *self, Packing *call, Encoder *c, unsigned char *p)
 {
     PyObject *result = NULL;

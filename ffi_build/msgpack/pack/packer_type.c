@@ -96,7 +96,7 @@ static PyObject *packer_pack_map_pairs(PyObject *object, PyObject *pairs)
     else if (!may_nest(&c, p, self->options.max_depth))
         p = NULL;
     else {
-        /* documented as a sequence; any iterable with a length is accepted */
+        /* the documentation requires a sequence; any iterable with a length is accepted */
         Py_ssize_t n = PyObject_Size(pairs);
         PyObject *listed = n < 0 ? NULL : PySequence_List(pairs);
         if (listed && PyList_GET_SIZE(listed) != n)
@@ -113,7 +113,7 @@ static PyObject *packer_pack_map_pairs(PyObject *object, PyObject *pairs)
     return packer_deliver(self, &call, &c, p);
 }
 
-/* Pack only a header; `what` is "array" or "map". */
+/* Pack only the header of an array or map; `what` is "array" or "map". */
 static PyObject *packer_pack_header(PyObject *object, PyObject *size, const char *method, const char *what, bool is_map)
 {
     Packer *self = (Packer *)object;

@@ -19,7 +19,7 @@
 static unsigned char *encode_ext_type(Encoder *c, unsigned char *p, PyObject *o)
 {
     const bool plain = Py_TYPE(o) == (PyTypeObject *)S.ExtType && PyTuple_GET_SIZE(o) == 2;
-    /* a subclass may override it */
+    /* a subclass may override the attribute */
     PyObject *code = plain ? new_ref(PyTuple_GET_ITEM(o, 0)) : PyObject_GetAttrString(o, "code");
     PyObject *number = code ? PyNumber_Index(code) : NULL;
     PyObject *data = !number ? NULL : plain ? new_ref(PyTuple_GET_ITEM(o, 1)) : PyObject_GetAttrString(o, "data");
@@ -74,10 +74,11 @@ static unsigned char *encode_raw_object(Encoder *c, unsigned char *p, PyObject *
 static bool is_for_hook(PyTypeObject *type);
 static unsigned char *encode_hooked(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth);
 
-/* Call convert(), then default(), then raise the error; `o` has none of the supported types. */
+/* Pack an object of an unsupported type: try enc_hook, convert() and `default`, as far as `stage` allows, then
+   raise. */
 static unsigned char *encode_foreign(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage)
 {
-    if (!stack_left(1)) /* the called code may pack another object, whose first levels are not checked */
+    if (!stack_left(1)) /* code called below may pack another object, whose first levels do not check the stack */
         return NULL;
     if (c->hook && stage & MAY_DEFAULT && is_for_hook(Py_TYPE(o)))
         return encode_hooked(c, p, o, depth);
@@ -116,7 +117,7 @@ static unsigned char *encode_big_int(Encoder *c, unsigned char *p, PyObject *o, 
     if (!within_limit(c, p))
         return NULL;
     if (c->options->default_ && stage & MAY_DEFAULT) {
-        Py_INCREF(o); /* `default` may remove it from its container */
+        Py_INCREF(o); /* `default` may remove the int from its container */
         p = encode_foreign(c, p, o, depth, MAY_DEFAULT);
         Py_DECREF(o);
         return p;
@@ -134,16 +135,17 @@ static NEVER_INLINE unsigned char *encode_bytearray(Encoder *c, unsigned char *p
     return result;
 }
 
-/* Flags of the subclasses of builtin types, none of which is a value type. */
+/* The flags of subclasses of builtin types; no value type has any of them. */
 #define BUILTIN_SUBCLASS \
     (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_LIST_SUBCLASS | Py_TPFLAGS_TUPLE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS | \
      Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_DICT_SUBCLASS)
 
-/* Objects of other types than None, bool, int, float, str, bytes, bytearray, list, dict and (without strict_types) tuple. */
+/* Pack an object of any other type than None, bool, int, float, str, bytes, bytearray, list, dict and, without
+   strict_types, tuple. */
 static NEVER_INLINE unsigned char *encode_other(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage)
 {
     const bool strict = c->options->strict_types;
-    const bool had_datetime = KEPT(epoch); /* another thread may find the class meanwhile */
+    const bool had_datetime = KEPT(epoch); /* read once, because another thread may find the class at any time */
     PyTypeObject *type = Py_TYPE(o);
 
     if (!within_limit(c, p))

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pack objects of the standard library's value types: as extension types for `dumps` and typed.encode, and as text for the
- * options of packb. cpkg/objects/types_written.py and purepy/msgpack/conversions.py define both forms.
+ * Pack objects of the standard library's value types. For `dumps` and typed.encode, they become extension types, which
+ * cpkg/objects/types_written.py defines. For the options of packb, they become text, which
+ * purepy/msgpack/conversions.py defines.
  *
- * Only ordinary objects of exactly these classes are packed here: for all others the functions return false, and leave the
- * object to those modules. They raise no errors about objects.
+ * Only ordinary objects of exactly these classes are packed here. For all other objects the functions return false,
+ * without an exception, and one of those modules packs or refuses the object.
  */
 #ifndef CPKG_MSGPACK_PACK_OBJECTS
 #include "objects.c" /* which includes this part: the functions of both call each other */
@@ -59,7 +60,7 @@ static ALWAYS_INLINE char *put_hex(char *to, const unsigned char *from, int coun
     return to;
 }
 
-/* How a value is written; the functions receive values of ordinary objects. */
+/* Write the text of a value as an extension type or as a str. */
 static unsigned char *encode_value_text(Encoder *c, unsigned char *p, int extension, const char *text, Py_ssize_t n)
 {
     return c->extensions ? encode_ext(c, p, extension, text, n) : encode_str_bytes(c, p, text, n);
@@ -113,7 +114,7 @@ static bool datetime_is_aware(PyObject *o)
     return ((PyDateTime_DateTime *)o)->hastzinfo && ((PyDateTime_DateTime *)o)->tzinfo != Py_None;
 }
 
-/* The text of an object, which is ASCII. */
+/* Write the text of a value, a str that is stolen; return false if it is not an ordinary str of ASCII. */
 static bool encode_ascii(Encoder *c, unsigned char **p, int extension, PyObject *text)
 {
     if (text && (!PyUnicode_CheckExact(text) || !PyUnicode_IS_COMPACT_ASCII(text))) {
@@ -170,8 +171,8 @@ static bool encode_uuid(Encoder *c, unsigned char **p, PyObject *o)
     return true;
 }
 
-/* The text of a Decimal of this length cannot have an exponent of more than 17 digits (an exponent has a sign). Longer text
-   is ordinary if it has no exponent. */
+/* A Decimal whose text has at most this length is ordinary: its exponent, which has a sign, has 17 digits at most.
+   Longer text is ordinary if it has no exponent. */
 #define DECIMAL_SHORT 20
 
 static bool encode_decimal(Encoder *c, unsigned char **p, PyObject *o)
@@ -203,7 +204,7 @@ static int compare_ints(const void *one, const void *two)
     return a == b ? 0 : (a < b) == a_negative ? 1 : -1;
 }
 
-/* Whether the function above can order a member of a set. */
+/* Return whether compare_texts() or compare_ints() can compare a member of a set with others of the same type. */
 static ALWAYS_INLINE bool is_ordered(PyObject *o, PyTypeObject *type)
 {
     uint64_t magnitude;
@@ -215,10 +216,10 @@ static ALWAYS_INLINE bool is_ordered(PyObject *o, PyTypeObject *type)
 
 typedef int Comparison(const void *one, const void *two);
 
-/* Members that are sorted between two checks for signals. */
+/* The number of members that are sorted between two checks for signals. */
 #define SORTED_AT_ONCE 32768
 
-/* Merge two sorted runs, which end at `middle` and `end`; false if a signal handler raised. */
+/* Merge two sorted ranges, which end at `middle` and `end`; return false if a signal handler raised. */
 static bool merge_runs(PyObject **to, PyObject *const *from, PyObject *const *middle, PyObject *const *end,
                        Comparison *compare)
 {
@@ -233,7 +234,7 @@ static bool merge_runs(PyObject **to, PyObject *const *from, PyObject *const *mi
     return true;
 }
 
-/* Sort the items of a tuple without other references; false with an exception. */
+/* Sort the items of a tuple that nothing else refers to; return false with an exception set on failure. */
 static bool sort_items(PyObject **items, size_t count, Comparison *compare)
 {
     for (size_t i = 0; i < count; i += SORTED_AT_ONCE) {
@@ -266,7 +267,7 @@ static bool sort_items(PyObject **items, size_t count, Comparison *compare)
     return sorted;
 }
 
-/* Pack the members of a set in order, if all of them are str or all are int, as in most sets. */
+/* Pack the members of a set, sorted, if all of them are str or all are int; otherwise return false. */
 static bool encode_set(Encoder *c, unsigned char **p, PyObject *o, Py_ssize_t depth)
 {
     PyObject *members = NULL;
@@ -275,11 +276,11 @@ static bool encode_set(Encoder *c, unsigned char **p, PyObject *o, Py_ssize_t de
     bool ordered;
     WITH_LOCKED(o)
     const PySetObject *set = (PySetObject *)o;
-    members = PyTuple_New(set->used); /* the garbage collector, and with it finalizers, may run meanwhile */
+    members = PyTuple_New(set->used); /* may run the garbage collector, and finalizers that change the set */
     ordered = members && PyTuple_GET_SIZE(members) == set->used;
     for (Py_ssize_t i = 0; ordered && i <= set->mask; i++) {
         PyObject *member = set->table[i].key;
-        if (!member || set->table[i].hash == -1) /* a slot that is unused, or was used by a deleted member */
+        if (!member || set->table[i].hash == -1) /* an unused slot, or the slot of a deleted member */
             continue;
         type = count ? type : Py_TYPE(member);
         ordered = is_ordered(member, type);
@@ -299,12 +300,12 @@ static bool encode_set(Encoder *c, unsigned char **p, PyObject *o, Py_ssize_t de
     return ordered;
 }
 
-/* Objects of exactly the classes that are compared by pointer. */
+/* Pack an object if its class is exactly one of the known classes; return false if it is left to Python. */
 static bool encode_value_type(Encoder *c, unsigned char **p, PyObject *o, Py_ssize_t depth, int stage)
 {
     PyTypeObject *type = Py_TYPE(o);
     const int as_text = stage & MAY_CONVERT ? c->conversions : 0;
-    const bool extensions = c->extensions && stage & MAY_DEFAULT; /* pack_default() writes these */
+    const bool extensions = c->extensions && stage & MAY_DEFAULT; /* pack_default() writes extension types */
     const bool has_datetime = KEPT(epoch);
     if (has_datetime) {
         if (type == PyDateTimeAPI->DateTimeType) {
@@ -342,11 +343,11 @@ static bool encode_value_type(Encoder *c, unsigned char **p, PyObject *o, Py_ssi
 
 /* ---- dispatch by class ---- */
 
-/* Pack an Enum member whose value has a builtin type. */
+/* Pack the value of an Enum member, if it has a builtin type; otherwise return false. */
 static bool encode_member(Encoder *c, unsigned char **p, PyObject *o, Py_ssize_t depth, int stage)
 {
     PyObject *getter = type_lookup(Py_TYPE(o), S.str_value);
-    /* Enum.value, which returns the attribute _value_ */
+    /* Enum.value is not overridden, so it returns the attribute _value_ */
     const bool ordinary = getter == S.enum_value && Py_TYPE(o)->tp_getattro == PyObject_GenericGetAttr;
     Py_XDECREF(getter);
     if (!ordinary)
@@ -367,7 +368,7 @@ static bool encode_member(Encoder *c, unsigned char **p, PyObject *o, Py_ssize_t
 
 #define FIELDS_MAX 32
 
-/* Get the next name of a field of a class, owned; false if the class is left to Python. */
+/* Add the name of a field, as a new reference; return false if the class is left to Python. */
 static bool add_name(PyObject **names, int *count, PyObject *name)
 {
     if (!name || !PyUnicode_CheckExact(name) || *count == FIELDS_MAX)
@@ -376,7 +377,7 @@ static bool add_name(PyObject **names, int *count, PyObject *name)
     return true;
 }
 
-/* Add the names of a dataclass's fields, from __dataclass_fields__; false if the class is left to Python. */
+/* Add the names of a dataclass's fields, from __dataclass_fields__; return false if the class is left to Python. */
 static bool dataclass_names(PyObject *fields, PyObject **names, int *count)
 {
     PyObject *key, *field;
@@ -400,7 +401,7 @@ static bool dataclass_names(PyObject *fields, PyObject **names, int *count)
     return ordinary;
 }
 
-/* The same for an attrs class, from its __attrs_attrs__. */
+/* Add the names of an attrs class's fields, from __attrs_attrs__; return false if the class is left to Python. */
 static bool attrs_names(PyObject *fields, PyObject **names, int *count)
 {
     bool ordinary = PyTuple_Check(fields) && Py_TYPE(fields)->tp_iter == PyTuple_Type.tp_iter;
@@ -416,7 +417,8 @@ static bool attrs_names(PyObject *fields, PyObject **names, int *count)
     return ordinary;
 }
 
-/* Pack an instance of a dataclass or attrs class as a map; all values are read before the first is packed. */
+/* Pack an instance of a dataclass or attrs class as a map; return false if the class is left to Python. All values are
+   read before the first is packed. */
 static NEVER_INLINE bool encode_fields(Encoder *c, unsigned char **p, PyObject *o, PyObject *fields, bool is_attrs,
                                        Py_ssize_t depth)
 {
@@ -469,7 +471,7 @@ static unsigned char *encode_number(Encoder *c, unsigned char *p, const NumberAr
     return c->plain_float ? write_double(p, value) : encode_float32(c, p, value);
 }
 
-/* Pack a numpy scalar (bool, int or float) by its buffer. */
+/* Pack a numpy scalar (bool, int or float) through its buffer; return false for any other object. */
 static NEVER_INLINE bool encode_scalar(Encoder *c, unsigned char **p, PyObject *o)
 {
     NumberArray a;
@@ -487,19 +489,21 @@ static NEVER_INLINE bool encode_scalar(Encoder *c, unsigned char **p, PyObject *
     return ordinary;
 }
 
-/* Whether a class has Enum as its first base, as most enums have. */
+/* Return whether Enum is the first base of a class, as it is of most enums. */
 static ALWAYS_INLINE bool is_enum(PyTypeObject *type)
 {
     return IS_VALUE(type->tp_base, Enum);
 }
 
-/* Whether a class derives from no builtin type, so that encode_by_class() can be tried before the builtin types. */
+/* Return whether a class derives from no builtin type. encode_by_class() is tried for its objects before the builtin
+   types. */
 static ALWAYS_INLINE bool is_value_class(PyTypeObject *type)
 {
     return type->tp_base == &PyBaseObject_Type || is_enum(type);
 }
 
-/* Pack objects that are recognised by a base or an attribute of their class, in the order of convert(). */
+/* Pack an object that a base or an attribute of its class identifies, testing in the order of convert(); else return
+   false. */
 static bool encode_by_class(Encoder *c, unsigned char **p, PyObject *o, Py_ssize_t depth, int stage)
 {
     const int conversions = stage & MAY_CONVERT ? c->conversions : 0;

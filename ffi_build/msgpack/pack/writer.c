@@ -2,9 +2,9 @@
 /*
  * The growing output of one packing call.
  *
- * A message starts in a scratch buffer that is kept between calls. If it fits, it is copied once into a bytes object of the
- * exact size. A longer message moves into a bytes object that grows in place (realloc moves large blocks by remapping their
- * pages) and is cut to size at the end, without a copy.
+ * A message starts in a scratch buffer that is kept between calls. If it fits, it is copied once, into a bytes object
+ * of its size. A longer message moves into a bytes object, which grows with realloc (large blocks are moved by
+ * remapping their pages) and is cut to the message's size at the end, without a copy.
  *
  * Packing functions take the write position and return it (NULL after an error), so that it stays in a register.
  */
@@ -16,8 +16,8 @@
 #include "../../common/compat.c"
 #include "../common/state.c"
 
-/* The templates of msgpack-c write headers and numbers. Their "user" is the write position; the caller has reserved
-   HEADER_MAX bytes, so that appending is one store. */
+/* The templates of msgpack-c write headers and numbers. Their argument "user" is the write position. The caller has
+   reserved HEADER_MAX bytes, so that appending is one store. */
 #define HEADER_MAX 9
 #define msgpack_pack_user unsigned char *
 #define msgpack_pack_inline_func(name) static ALWAYS_INLINE unsigned char *write##name
@@ -28,7 +28,8 @@
         memcpy((position), (data), (size)); \
         return (position) + (size); \
     } while (0)
-/* the timestamp writer of the template expects a stream that advances by itself, and is not used */
+/* only the template's function for timestamps calls this; it expects a stream that advances by itself, and is not
+   used */
 #define msgpack_pack_ext(x, size, type) (void)write_ext(x, size, type)
 #ifdef __GNUC__
 #pragma GCC diagnostic push
@@ -48,8 +49,8 @@
 #define PACK_LENGTH_MAX 0xffffffffu
 
 #ifdef Py_GIL_DISABLED
-/* Each thread that packs has its own scratch, up to a number of threads. If two threads get the same slot, the second packs
-   without a scratch, as does a hook that packs. The slots do not share cache lines. */
+/* Each of up to SCRATCHES threads has its own scratch buffer. More threads share them: while one thread uses a buffer,
+   the other packs without one, like a hook that packs inside a call. The slots do not share cache lines. */
 #define SCRATCHES 16
 static struct {
     _Alignas(64) unsigned char *spare; /* NULL while a call uses it */
@@ -71,7 +72,7 @@ static unsigned char *scratch_take(void)
     }
     return scratch;
 }
-/* By the thread that took it. */
+/* Give back a scratch buffer, from the thread that took it. */
 static void scratch_give(unsigned char *scratch)
 {
     __atomic_store_n(&scratches[thread_number - 1].spare, scratch, __ATOMIC_RELEASE);
@@ -91,7 +92,7 @@ static ALWAYS_INLINE void scratch_give(unsigned char *scratch)
 }
 #endif
 
-/* At import. */
+/* Create the scratch buffer, at import; return 0, or -1 with an exception set. */
 static int scratch_make(void)
 {
 #ifndef Py_GIL_DISABLED
@@ -104,15 +105,15 @@ static int scratch_make(void)
 }
 
 typedef struct {
-    unsigned char *start, *end; /* of the current room */
-    unsigned char *scratch;     /* NULL if an outer call (a hook that packs) has it */
-    PyObject *bytes;            /* the object that `start` points into, after leaving the scratch */
+    unsigned char *start, *end; /* the memory for the message */
+    unsigned char *scratch;     /* NULL if another call has it: one whose hook packs, or one of another thread */
+    PyObject *bytes;            /* the object that `start` points into, once the message has left the scratch buffer */
     uint64_t limit;             /* max_total_bytes */
 } Writer;
 
 static unsigned char bytes_of_nothing[1];
 
-/* Returns the first write position. */
+/* Start an output, and return the first write position. */
 static ALWAYS_INLINE unsigned char *writer_start(Writer *w, Py_ssize_t limit)
 {
     w->scratch = scratch_take();
@@ -138,7 +139,7 @@ static int writer_check_limit(const Writer *w, size_t size)
     return -1;
 }
 
-/* Make room for `need` bytes at `p`; returns the new position, or NULL with an exception set. */
+/* Make room for `need` bytes at `p`; return the new write position, or NULL with an exception set. */
 static NEVER_INLINE unsigned char *writer_grow(Writer *w, unsigned char *p, size_t need)
 {
     size_t used = (size_t)(p - w->start);
@@ -151,7 +152,7 @@ static NEVER_INLINE unsigned char *writer_grow(Writer *w, unsigned char *p, size
     }
     size_t wanted;
     if (used <= HEADER_MAX && need >= SCRATCH_SIZE)
-        wanted = used + need; /* a single large str or bin: exactly its size */
+        wanted = used + need; /* a single large str or bin: allocate exactly its size */
     else {
         wanted = capacity < 4 * SCRATCH_SIZE ? 4 * capacity : 2 * capacity;
         if (wanted < used + need)

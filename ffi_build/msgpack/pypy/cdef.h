@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts for PyPy that cffi exposes. */
+/* The C functions that only PyPy calls, through cffi. */
 
-/* Functions for packing (number_lists.c). */
+/* Functions for packing (msgpack/pypy/number_lists.c). */
 int64_t cpkg_write_ints(const int64_t *values, int64_t n, unsigned char *output);
 int64_t cpkg_write_doubles(const double *values, int64_t n, unsigned char *output);
 int64_t cpkg_find_surrogate(const unsigned char *data, int64_t size, int64_t *length);
 
-/* Lists of numbers (number_lists.c). */
+/* Reading lists of numbers (msgpack/pypy/number_lists.c). */
 int64_t cpkg_read_numbers(const char *data, size_t size, int64_t *position, int64_t n, int64_t *values);
 
 /* The scanner (msgpack/pypy/scan.c), with which the PyPy backend finds the end of a message that arrives in pieces. */
@@ -19,7 +19,7 @@ void cpkg_scan_configure(cpkg_scan *scan, int strict_keys, int64_t max_depth, in
                          int64_t max_array, int64_t max_map, int64_t max_ext);
 int cpkg_scan_run(cpkg_scan *scan, const char *data, size_t size, size_t start, int fresh);
 
-/* Consecutive maps with the same keys, by columns (msgpack/pypy/rows.c). */
+/* Consecutive maps with the same keys, arranged by columns (msgpack/pypy/rows.c). */
 typedef struct {
     int64_t *batches;
     int64_t rows, fewest;

@@ -3,12 +3,12 @@
  * Convert the bytes from `marshal.dumps(object, 2)` to a message: the reverse of to_marshal.c, for packing before the JIT has
  * traced the packing loop.
  *
- * The bytes come directly from the interpreter's own marshal. Values that MessagePack does not have are refused (sets,
- * complex numbers, code, ints of more than 64 bits), and so are text with surrogates and too deep nesting: the caller then
- * packs the object in the ordinary way, which succeeds or raises the error.
+ * The bytes come directly from the interpreter's own marshal. The conversion refuses values that MessagePack does not
+ * have (sets, complex numbers, code, ints of more than 64 bits), text with surrogates, and too deep nesting. The caller
+ * then packs the object in the ordinary way, which succeeds or raises the error.
  *
- * marshal does not distinguish bytes from other buffers, for example an array.array, which MessagePack does not have. So for
- * each such value the path to it is recorded, and the caller checks the type of the object there.
+ * marshal does not distinguish bytes from other buffers, such as an array.array, which MessagePack does not have. So
+ * the path to each such value is recorded, and the caller checks the type of the object at the end of the path.
  */
 #pragma once
 
@@ -18,20 +18,21 @@
 #include "../common/words.c"
 #include "marshal_buffer.c"
 
-/* The steps of a path, each with a number in the bits above it: return to this many containers, enter the container at this
-   index, and expect bytes at this index. In a dict the values are numbered, not the keys. */
+/* The steps of a path. Each step is a word: one of these codes, and a number in the bits above it. PATH_BACK: leave
+   inner containers until this many are open. PATH_INTO: enter the container at this index. PATH_BYTES: expect bytes at
+   this index. In a dict the values are numbered, not the keys. */
 enum { PATH_BACK, PATH_INTO, PATH_BYTES, PATH_SHIFT = 2 };
 
 typedef struct {
-    int64_t left;   /* list: items to come; dict: -1 */
+    int64_t left;   /* of a list, the items still to come; of a dict, -1 */
     int64_t count;  /* items or values so far, including the current one */
     size_t header;  /* position of the header in the message */
-    bool wants_key; /* dict: a key or the end comes next */
+    bool wants_key; /* of a dict, whether a key or the end comes next */
 } MarshalFrame;
 
 struct cpkg_from_marshal {
     cpkg_marshal_buffer output, path;
-    uint32_t at, known; /* the end of the path: its containers, and how many of them are still open */
+    uint32_t at, known; /* number of containers at the end of the recorded path; how many of them are still open */
     MarshalFrame frames[MARSHAL_FRAMES + 1];
 };
 
@@ -75,7 +76,8 @@ static bool path_step(cpkg_marshal_buffer *path, int step, int64_t number)
     return true;
 }
 
-/* Record the path to the current value, inside `depth` containers; frames[1] is the outermost. */
+/* Record the path to the current value, which is inside `depth` containers; frames[1] is the outermost. Return false
+   without memory. */
 static bool path_note(cpkg_from_marshal *m, uint32_t depth)
 {
     if (m->known != depth || m->at != depth) {
@@ -108,13 +110,14 @@ static unsigned char *message_int(unsigned char *to, int64_t value)
         *to++ = (unsigned char)value;
         return to;
     }
-    uint64_t bits = value < 0 ? (uint64_t)~value << 1 : (uint64_t)value; /* a sign takes one */
+    uint64_t bits = value < 0 ? (uint64_t)~value << 1 : (uint64_t)value; /* the sign takes one bit */
     int width = (bits > 0xff) + (bits > 0xffff) + (bits > 0xffffffff);
     return message_field(to, (unsigned char)((value < 0 ? 0xd0 : 0xcc) + width), (uint64_t)value, 1 << width);
 }
 
-/* Write a header with a length, in the shortest of four formats: within the first byte (0: no such format), in 8 bits (0: no
-   such format), 16 or 32 bits. */
+/* Write a header with a length, in the shortest format. `fix` holds lengths below `fix_end` in the first byte; `bits8`
+   and `bits16` are the formats with 8 and 16 bits, and the format after `bits16` has 32 bits. A `fix_end`
+   or `bits8` of 0 means that there is no such format. */
 static unsigned char *message_header(unsigned char *to, size_t length, unsigned char fix, size_t fix_end,
                                      unsigned char bits8, unsigned char bits16)
 {
@@ -129,7 +132,8 @@ static unsigned char *message_header(unsigned char *to, size_t length, unsigned 
     return message_field(to, (unsigned char)(bits16 + 1), length, 4);
 }
 
-/* Write a long int of marshal: `digits` digits (negative for a negative int) of 15 bits at p; NULL if it is out of range. */
+/* Write a long int of marshal, which has `digits` digits of 15 bits at p (negative for a negative int). Return NULL if
+   the int is out of MessagePack's range. */
 static unsigned char *message_long(unsigned char *to, const unsigned char *p, int32_t digits)
 {
     int32_t n = digits < 0 ? -digits : digits;
@@ -144,7 +148,7 @@ static unsigned char *message_long(unsigned char *to, const unsigned char *p, in
 }
 
 /* Write the number of a dict's values into its header, and move the following bytes if the header grows. There is room,
-   since a pair takes at least two bytes of marshal's data. */
+   because a pair takes at least two bytes of marshal's data. */
 static unsigned char *message_close_map(cpkg_from_marshal *m, unsigned char *to, const MarshalFrame *frame)
 {
     unsigned char header[5], *at = m->output.bytes + frame->header;
@@ -256,7 +260,7 @@ static int marshal_object(cpkg_from_marshal *m, const char *data, size_t size, i
             *++frame = (MarshalFrame){
                 .left = map ? -1 : (int64_t)n, .header = (size_t)(to - m->output.bytes), .wants_key = map};
             if (map)
-                to++; /* for now */
+                to++; /* the header; message_close_map() writes it */
             else
                 to = message_header(to, n, 0x90, 16, 0, 0xdc);
             if (n)
@@ -284,10 +288,11 @@ static int marshal_object(cpkg_from_marshal *m, const char *data, size_t size, i
 }
 
 /*
- * Convert marshal's bytes data[0..size) to a message, in the output. Nesting deeper than max_depth is refused, and so are
- * containers as keys, to which no path leads. Returns 1, or 0 if anything was refused.
+ * Convert marshal's bytes data[0..size) to a message in the output. Nesting deeper than max_depth is refused.
+ * Containers and bytes as keys are also refused, because no path leads to a key. Returns 1, or 0 if anything was
+ * refused.
  *
- * The message takes no more bytes than marshal's form of it does.
+ * The message is never longer than marshal's bytes.
  */
 static int cpkg_from_marshal_run(cpkg_from_marshal *m, const char *data, size_t size, int64_t max_depth)
 {

@@ -15,7 +15,7 @@ static inline size_t limit_of(int64_t limit)
     return limit < 0 ? SIZE_MAX : (size_t)limit;
 }
 
-/* Set the limits; -1 is no limit, and `frames` is the deepest nesting that is supported. */
+/* Set the limits. -1 means no limit; `frames` is the deepest nesting that the caller supports. */
 static void limits_set(MessageLimits *l, uint32_t frames, int strict_keys, int64_t max_depth, int64_t max_str,
                        int64_t max_bin, int64_t max_array, int64_t max_map, int64_t max_ext)
 {

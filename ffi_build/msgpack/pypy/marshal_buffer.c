@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by both conversions: limits, and the output memory, which grows, and is kept between calls if it is small. */
+/* What from_marshal.c and to_marshal.c share: limits, and the output memory, which grows. Memory of MARSHAL_KEPT
+   bytes is kept between calls. */
 #pragma once
 
 #include "../../common/base.h"
@@ -13,9 +14,9 @@
 #endif
 
 enum {
-    MARSHAL_FRAMES = 64,       /* the most open containers, since marshal recurses */
+    MARSHAL_FRAMES = 64,       /* the most open containers, because marshal recurses */
     MARSHAL_LARGEST = 1 << 27, /* the most input bytes: the size of the output fits in marshal's 31 bits */
-    MARSHAL_STACK = 1 << 20,   /* bytes */
+    MARSHAL_STACK = 1 << 20,   /* bytes of stack that a thread must have */
     MARSHAL_KEPT = 1 << 16,    /* bytes of memory that are kept between calls */
 };
 
@@ -25,7 +26,7 @@ typedef struct {
     size_t used;
 } cpkg_marshal_buffer;
 
-/* Start with the kept memory; false without memory. */
+/* Allocate the memory that is kept; return false on failure. */
 static bool marshal_open(cpkg_marshal_buffer *b)
 {
     b->kept = malloc(MARSHAL_KEPT);
@@ -35,7 +36,7 @@ static bool marshal_open(cpkg_marshal_buffer *b)
     return b->kept != NULL;
 }
 
-/* Make room for n more bytes after `to`; return the new address of `to`, or NULL without memory. */
+/* Make room for n more bytes at `to`; return the new address of `to`, or NULL if there is no memory. */
 static unsigned char *marshal_room(cpkg_marshal_buffer *b, unsigned char *to, size_t n)
 {
     size_t used = (size_t)(to - b->bytes), size = (size_t)(b->end - b->bytes);
@@ -52,7 +53,7 @@ static unsigned char *marshal_room(cpkg_marshal_buffer *b, unsigned char *to, si
     return bytes + used;
 }
 
-/* Free memory above the size that is kept. */
+/* Free a larger block, and use the kept memory again. */
 static void cpkg_marshal_trim(cpkg_marshal_buffer *b)
 {
     if (b->bytes != b->kept) {
@@ -68,8 +69,8 @@ static void marshal_close(cpkg_marshal_buffer *b)
     free(b->kept);
 }
 
-/* Whether this thread's stack is large enough for the interpreter to notice endless recursion in marshal: PyPy counts 768
-   KiB from the start of a thread, even if the program requested a smaller stack. */
+/* Return whether this thread's stack is large enough for PyPy to stop endless recursion in marshal with an error: PyPy
+   allows 768 KiB from the start of a thread, even if the program requested a smaller stack. */
 static int cpkg_marshal_stack(void)
 {
     static _Thread_local int answer; /* 0: not known yet */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Read and write lists of numbers for PyPy, which stores them as plain int64s or doubles: C needs a third to a fifth of the
- * JIT's time. Also find surrogates in text that is packed.
+ * Read and write lists of numbers for PyPy, which stores such lists as plain int64s or doubles. C takes a fifth to a
+ * third of the JIT's time. Also find surrogates in text that was packed.
  */
 #pragma once
 
@@ -9,9 +9,10 @@
 #include "../common/utf8.c"
 
 /*
- * Read up to `n` numbers from data[*position:size): doubles if the first one is a double, with their bits in `values`, else
- * signed 64-bit ints. Stops before any other value, and when fewer than 9 bytes are left. Returns the count and moves the
- * position. Ints are read without branches on their width, which the processor could not predict.
+ * Read up to `n` numbers from data[*position..size) into `values`. If the first one is a double, all are doubles, and
+ * `values` receives their bits; otherwise all are signed 64-bit ints. Stops before any other value, and when fewer than
+ * 9 bytes are left. Returns the count and moves the position. Ints are read without branches on their width, which the
+ * processor could not predict.
  */
 static int64_t cpkg_read_numbers(const char *data, size_t size, int64_t *position, int64_t n, int64_t *values)
 {
@@ -38,14 +39,14 @@ static int64_t cpkg_read_numbers(const char *data, size_t size, int64_t *positio
     return count;
 }
 
-/* Write n ints to `output`, which has room for 9 bytes each; return the number of bytes. There are no branches on the width:
-   a misprediction costs more than writing the int. */
+/* Write n ints to `output`, which has room for 9 bytes each; return the number of bytes. There are no branches on the
+   width, because a misprediction costs more than writing the int. */
 static int64_t cpkg_write_ints(const int64_t *values, int64_t n, unsigned char *output)
 {
     unsigned char *end = output;
     for (int64_t i = 0; i < n; i++) {
         int64_t value = values[i];
-        uint64_t bits = value < 0 ? (uint64_t)~value << 1 : (uint64_t)value; /* a sign takes one */
+        uint64_t bits = value < 0 ? (uint64_t)~value << 1 : (uint64_t)value; /* the sign takes one bit */
         int width = (bits > 0xff) + (bits > 0xffff) + (bits > 0xffffffff);
         bool fixint = (uint64_t)value + 0x20 < 0xa0;
         int size = fixint ? 0 : 1 << width;
@@ -56,7 +57,7 @@ static int64_t cpkg_write_ints(const int64_t *values, int64_t n, unsigned char *
     return end - output;
 }
 
-/* The same for doubles. */
+/* Write n doubles to `output`, which has room for 9 bytes each; return the number of bytes. */
 static int64_t cpkg_write_doubles(const double *values, int64_t n, unsigned char *output)
 {
     for (int64_t i = 0; i < n; i++, output += 9) {
@@ -68,8 +69,9 @@ static int64_t cpkg_write_doubles(const double *values, int64_t n, unsigned char
     return 9 * n;
 }
 
-/* Find the first str with a surrogate in `size` bytes of complete values that cpkg/_native/msgpack/pypy/pack.py has packed
-   (none longer than 64 KiB). Returns the offset of the str's bytes and sets their number, or returns -1. */
+/* Find the first str with a surrogate in `size` bytes of complete values, which cpkg/_native/msgpack/pypy/pack.py has
+   packed (no str is longer than 64 KiB). Returns the offset of the str's bytes and sets `length` to their number, or
+   returns -1. */
 static int64_t cpkg_find_surrogate(const unsigned char *data, int64_t size, int64_t *length)
 {
     const unsigned char *at = data, *end = data + size;
@@ -85,7 +87,7 @@ static int64_t cpkg_find_surrogate(const unsigned char *data, int64_t size, int6
             *length = (int64_t)h.length;
             return at - data;
         }
-        at += h.length + (h.kind == FORMAT_EXT); /* and its type */
+        at += h.length + (h.kind == FORMAT_EXT); /* an ext also has a type byte */
     }
     return -1;
 }

@@ -5,12 +5,13 @@
  * a loop with the keys as constants (cpkg/_native/msgpack/pypy/rows.py). This code uses no Python objects, so that a C
  * thread can run it in advance (cpkg_rows_after).
  *
- * Rows come in batches. A batch is an array of words: ROWS_HEAD words, the bytes of the keys, and for each column COLUMN_HEAD
- * words, the words of its cells, the ends of its texts in its pool, the kinds of its cells, and the pool, each padded to
- * whole words. A cell is a kind and a word. The cells of the rows come first, then the items of all arrays among them. ASCII
- * texts are collected in the pool, repeated texts only once: many columns have few distinct values.
+ * Rows are arranged in batches. A batch is an array of words: ROWS_HEAD words, the bytes of the keys, then the columns.
+ * A column has COLUMN_HEAD words, the words of its cells, the ends of its texts in its pool, the kinds of its cells,
+ * and the pool. Each part is padded to whole words. A cell is a kind and a word. The cells of the rows come first, then
+ * the items of all arrays among them. The pool is the collection of the column's ASCII texts. Of repeated texts it has
+ * only one: many columns have few distinct values.
  *
- * Rows end before any value that is not supported, or wrong: the pure codec continues there.
+ * Rows end before a row that is wrong or that this code does not support. The pure codec continues there.
  */
 #pragma once
 
@@ -22,56 +23,55 @@
 #include "../unpack/starts.c"
 
 enum {
-    ROWS_MOST =
-        64, /* few enough to die young: with 1024 the garbage collector would take twice the time of everything else */
-    ROWS_SIZE = 1 << 20, /* no further row after this many bytes, to keep the number of objects small */
+    ROWS_MOST = 64, /* so few that their objects are freed young: with 1024, garbage collection takes 2/3 of the time */
+    ROWS_SIZE = 1 << 20, /* after this many bytes no row is added to a batch, to keep the number of objects small */
     ROWS_COLUMNS = 64,
     ROWS_CELLS = 32 * ROWS_MOST, /* the most cells of a column, including items of arrays */
     ROWS_POOL = 1 << 16,
-    ROWS_TEXT = 128,         /* the longest text to search among earlier texts */
-    ROWS_UNLIKE = 16,        /* after this many distinct texts in a column, stop searching */
+    ROWS_TEXT = 128,         /* the longest text that is searched for among the earlier texts */
+    ROWS_UNLIKE = 16,        /* if this many texts of a column are all distinct, stop searching */
     ROWS_SLOTS = 256,        /* size of the hash table of a column's texts; a power of two */
-    ROWS_LAID_OUT = 4 << 20, /* the most bytes of batches in advance: the rest is arranged when it is read */
+    ROWS_LAID_OUT = 4 << 20, /* the most bytes of batches that are arranged in advance */
 };
 
-/* The head of a batch: number of rows, end of the last row in the data, number of columns, number of bytes of the keys. The
-   head of a column: the mask of its kinds in the rows, the mask of its kinds in the items of arrays, the number of cells,
-   the number of texts, and the size of the pool in bytes. */
+/* The words at the head of a batch: the number of rows, the end of the last row in the data, the number of columns, and
+   the size of the keys in bytes. The words at the head of a column: a mask of the kinds of the rows' cells, a mask of
+   the kinds of the arrays' items, the number of cells, the number of texts, and the size of the pool in bytes. */
 enum { ROWS_HEAD = 4, COLUMN_HEAD = 5 };
 
-/* One bit per kind: each column has a mask of its kinds. */
+/* The kinds of cells, as bits of a mask, each with the meaning of the cell's word. */
 enum {
     ROWS_INT = 1,
-    ROWS_FLOAT = 2,    /* the word has the bits of a double */
-    ROWS_CONSTANT = 4, /* 0 nil, 1 false, 2 true */
+    ROWS_FLOAT = 2,    /* the bits of a double */
+    ROWS_CONSTANT = 4, /* 0 for nil, 1 for false, 2 for true */
     ROWS_ASCII = 8,    /* the number of the text in the pool, starting at 1 */
-    ROWS_TEXT_AT = 16, /* offset in the data << 32 | size in bytes; the next two also */
+    ROWS_TEXT_AT = 16, /* offset in the data << 32 | size in bytes; also in the next two kinds */
     ROWS_BIN_AT = 32,
     ROWS_OTHER_AT = 64, /* any value, with its header */
-    ROWS_ARRAY = 128    /* number of items */
+    ROWS_ARRAY = 128    /* number of items, which are cells after the rows */
 };
 
 typedef struct {
     int64_t *batches; /* consecutive batches */
     size_t used, room;
     int64_t rows;   /* in all batches */
-    int64_t fewest; /* the smallest batch, unless there are no more rows */
-    /* of the current batch */
+    int64_t fewest; /* the fewest rows of a batch, unless the caller wants fewer */
+    /* the current batch */
     int64_t keys[2 * ROWS_COLUMNS]; /* offset and size of each key, with its header, in the first row */
     int64_t columns, end;
     size_t from;
-    uint32_t starts[ROWS_COLUMNS][ROWS_MOST]; /* offset of each value, from `from` */
-    /* of the current column */
+    uint32_t starts[ROWS_COLUMNS][ROWS_MOST]; /* offset of each value from position `from` */
+    /* the current column */
     int64_t *words, item_mask;
-    int64_t ends[ROWS_CELLS]; /* of the texts in the pool */
+    int64_t ends[ROWS_CELLS]; /* the ends of the texts in the pool */
     size_t texts, pool_used;
-    bool repeats; /* whether a text was found in the pool */
+    bool repeats; /* whether a text was repeated */
     unsigned char kinds[ROWS_CELLS];
     uint16_t slots[ROWS_SLOTS];
     char pool[ROWS_POOL + 8];
 } cpkg_rows;
 
-/* Whether the n bytes at p and q are equal; if `roomy`, 8 more bytes may be read at both. */
+/* Return whether the n bytes at p and q are equal; if `roomy`, 8 more bytes may be read at both. */
 static ALWAYS_INLINE bool rows_same(const unsigned char *p, const unsigned char *q, size_t n, bool roomy)
 {
     if (!roomy)
@@ -141,7 +141,8 @@ static int64_t rows_find(cpkg_rows *r, const unsigned char *data, size_t size, s
     return row;
 }
 
-/* Find a text in the pool, or add it; false if there is no room or if the text is not ASCII. */
+/* Set `number` to a text's number in the pool, and add the text if it is new; return false if it is not ASCII or if the
+   pool has no room. */
 static bool rows_text(cpkg_rows *r, const unsigned char *p, size_t n, size_t spare, int64_t *number)
 {
     uint16_t *slot = NULL;
@@ -178,7 +179,7 @@ static ALWAYS_INLINE int64_t rows_place(size_t offset, size_t size)
     return (int64_t)((uint64_t)offset << 32 | size);
 }
 
-/* Read a number by its first byte; return its kind, or 0 for an integer above 2**63 - 1. */
+/* Read the number or constant at p into `word`; return its kind, or 0 for an integer above 2**63 - 1. */
 static int rows_number(const unsigned char *p, size_t left, int64_t *word)
 {
     double number;
@@ -204,7 +205,8 @@ static int rows_number(const unsigned char *p, size_t left, int64_t *word)
 }
 
 /* Put the complete value at *at into a cell, and move *at after it. An array that is too large or contains containers
-   becomes a cell of any kind; if `items` is NULL, return false. */
+   becomes a ROWS_OTHER_AT cell. `items`, the number of cells used so far, is NULL for an item of an array; then return
+   false if the item is not a number, constant, text or bytes. */
 static bool rows_cell(cpkg_rows *r, const unsigned char *data, const unsigned char **at, const unsigned char *end,
                       size_t cell, size_t *items)
 {
@@ -269,7 +271,7 @@ static bool rows_cell(cpkg_rows *r, const unsigned char *data, const unsigned ch
     return true;
 }
 
-/* Find the cells of a column in the rows from rows_find(); return their number. */
+/* Fill the cells of a column from the rows that rows_find() has found; return the number of cells. */
 static size_t rows_column(cpkg_rows *r, const unsigned char *data, size_t size, size_t column, size_t rows,
                           int64_t *mask)
 {
@@ -287,7 +289,7 @@ static size_t rows_column(cpkg_rows *r, const unsigned char *data, size_t size, 
     return items;
 }
 
-/* Make room for more words. */
+/* Make room for `words` more words; return false if there is no memory. */
 static bool rows_reserve(cpkg_rows *r, size_t words)
 {
     if (r->room - r->used >= words)
@@ -301,14 +303,14 @@ static bool rows_reserve(cpkg_rows *r, size_t words)
     return true;
 }
 
-/* Append bytes, padded to whole words; there is room for them. */
+/* Append bytes, padded to whole words, for which rows_reserve() has made room. */
 static void rows_put(cpkg_rows *r, const void *bytes, size_t size)
 {
     memcpy(r->batches + r->used, bytes, size);
     r->used += (size + 7) / 8;
 }
 
-/* Arrange the next batch; false if there are too few rows, or no memory. */
+/* Arrange the next batch; return false if there are too few rows, or no memory. */
 static bool rows_batch(cpkg_rows *r, const unsigned char *data, size_t size, size_t start, int64_t most)
 {
     const size_t rows = (size_t)rows_find(r, data, size, start, most), begun = r->used;
@@ -351,7 +353,7 @@ static bool rows_batch(cpkg_rows *r, const unsigned char *data, size_t size, siz
     return true;
 }
 
-/* Allocate memory for rows, or return NULL; both functions are for cpkg_job_make() of zstd/frame_queue.c. */
+/* Allocate memory for rows, or return NULL. cpkg_job_make() in zstd/frame_queue.c calls this and cpkg_rows_free(). */
 static void *cpkg_rows_new(void)
 {
     return calloc(1, sizeof(cpkg_rows));
@@ -364,7 +366,7 @@ static void cpkg_rows_free(void *rows)
     free(rows);
 }
 
-/* Arrange the rows of data[start..size), at most `most` or one batch; return their number. */
+/* Arrange one batch from data[start..size), with at most `most` rows; return the number of rows. */
 static int64_t cpkg_rows_next(cpkg_rows *r, const char *data, size_t size, size_t start, int64_t most)
 {
     r->rows = 0;
@@ -373,7 +375,7 @@ static int64_t cpkg_rows_next(cpkg_rows *r, const char *data, size_t size, size_
     return r->rows;
 }
 
-/* Arrange all rows at the start of the data, at most `most`, as far as memory allows; `rows` receives their number. */
+/* Arrange the rows at the start of the data in batches, up to `most` rows or ROWS_LAID_OUT bytes of batches. */
 static void cpkg_rows_after(void *rows, const char *data, size_t size, int64_t most)
 {
     cpkg_rows *r = rows;

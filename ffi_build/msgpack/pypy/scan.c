@@ -3,11 +3,11 @@
  * The scanner: find the end of a message that arrives in pieces. It reads each value once, at the speed of memory. So PyPy's
  * Unpacker (cpkg/_native/msgpack/pypy/stream.py) can create the objects later, when it has most of the message.
  *
- * There are three results. SCAN_UNSURE is always correct but slow: the caller lets the pure decoder continue there. SCAN_CUT
- * and SCAN_DONE are definite: the result is SCAN_UNSURE for everything that the pure decoder might refuse, which is a wrong
- * byte, a length or depth above its limit, text that is not UTF-8, a key of a forbidden type, and an extension that its type
- * may refuse. For simplicity some valid messages are also SCAN_UNSURE: more than SCAN_FRAMES open containers, a container
- * or an extension as a key, and a timestamp of 96 bits.
+ * There are three results. After SCAN_UNSURE the pure decoder continues, which is slow but always correct. This is the
+ * result for everything that the pure decoder might refuse: a wrong byte, a length or depth above its limit, text that
+ * is not UTF-8, a key of a forbidden type, and an extension that its type may refuse. For simplicity, it is also the
+ * result for some valid messages: with more than SCAN_FRAMES open containers, a container or an extension as a key, or
+ * a timestamp of 96 bits. So after SCAN_CUT and SCAN_DONE, everything that was read is valid.
  *
  * The scanner stops before a value that is cut, so that it need not remember a part of a value.
  */
@@ -22,17 +22,18 @@ enum { SCAN_FRAMES = 64 };
 enum { SCAN_CUT = 0, SCAN_DONE = 1, SCAN_UNSURE = -1 };
 
 typedef struct {
-    /* The position of the value that is cut or unsure; after SCAN_DONE, the end of the message. As in the pure decoder: how
-       much of a cut value counts as read, and how many bytes from its start are needed at least to continue. */
+    /* The position of the value at which the scan stopped, or, after SCAN_DONE, the end of the message. Of a value that
+       is cut: how many of its bytes count as read, and how many it needs at least to continue (both as in the pure
+       decoder). */
     int64_t position, consumed, needed;
     MessageLimits limits;
     uint32_t depth;
-    /* For each open container: missing values (the keys of a map also count) << 1 | whether it is a map. The first frame is
-       the message. */
+    /* For each open container: the number of values still to come, including a map's keys, << 1 | whether it is a map.
+       The first frame is for the message itself. */
     uint64_t frames[SCAN_FRAMES + 1];
 } cpkg_scan;
 
-/* Whether ExtType or Timestamp accepts the payload at p, which the type byte precedes. */
+/* Return whether ExtType or Timestamp certainly accepts a payload of n bytes at p, which the type byte precedes. */
 static bool scan_is_ext(const unsigned char *p, size_t n)
 {
     if (p[-1] < 0x80 || (p[-1] == 0xff && n == 4))
@@ -40,7 +41,7 @@ static bool scan_is_ext(const unsigned char *p, size_t n)
     return p[-1] == 0xff && n == 8 && big_endian(p, 4) >> 2 <= 999999999;
 }
 
-/* Set the limits for the next messages; -1 is no limit. */
+/* Set the limits for the next messages; -1 means no limit. */
 static void cpkg_scan_configure(cpkg_scan *s, int strict_keys, int64_t max_depth, int64_t max_str, int64_t max_bin,
                                 int64_t max_array, int64_t max_map, int64_t max_ext)
 {
@@ -48,8 +49,8 @@ static void cpkg_scan_configure(cpkg_scan *s, int strict_keys, int64_t max_depth
 }
 
 /*
- * Scan data[start..size): from the start of a message if `fresh`, else from the value that was cut, which must now be at
- * `start`.
+ * Scan data[start..size): if `fresh`, from the start of a message; otherwise continue with the value that was cut,
+ * which must now be at `start`. Returns a result explained above.
  */
 static int cpkg_scan_run(cpkg_scan *s, const char *data, size_t size, size_t start, int fresh)
 {
@@ -70,7 +71,7 @@ static int cpkg_scan_run(cpkg_scan *s, const char *data, size_t size, size_t sta
         unsigned char byte = *p;
         size_t left = (size_t)(end - p), length, field;
         int kind;
-        /* a map with an even number of missing values reads a key */
+        /* with an even number of values to come, a map reads a key */
         bool is_key = frame & ~(frame >> 1) & 1;
         TELL_FORMAT(byte, kind, field, length);
         size_t header = 1 + field;
@@ -98,7 +99,7 @@ static int cpkg_scan_run(cpkg_scan *s, const char *data, size_t size, size_t sta
         case FORMAT_EXT:
             if (is_key || length > s->limits.max_ext)
                 goto unsure;
-            header++; /* the type */
+            header++; /* the type byte */
             break;
         case FORMAT_ARRAY:
         case FORMAT_MAP:

@@ -3,13 +3,13 @@
  * Convert a message to the bytes that Python's `marshal` reads. PyPy's marshal is compiled ahead of time, and creates objects
  * at full speed from the first call of a process, when the JIT has not yet traced the pure codec's loop.
  *
- * The whole message is checked here, before marshal sees any of it: completeness, limits, text, and the types of keys. A
- * count is passed on only when as many items exist. Everything that is not plain is refused with one code: extensions,
- * containers as keys, nesting deeper than MARSHAL_FRAMES (marshal recurses), and every error. Long arrays that begin with a
- * number are also refused: number_lists.c reads them faster.
+ * The whole message is checked here, before marshal sees any of it: completeness, limits, text, and the types of keys.
+ * So marshal gets no count of items that do not exist. A message is refused, without a reason, if it contains
+ * extensions, containers as keys, nesting deeper than MARSHAL_FRAMES (marshal recurses), or any error. Messages with
+ * long arrays that begin with a number are also refused, because number_lists.c reads such arrays faster.
  *
- * The output is version 4 of marshal's format: a type code, then its data, with little-endian numbers (CPython's
- * Python/marshal.c and PyPy's module marshal agree).
+ * The output is version 4 of marshal's format: a type code, then its data, with little-endian numbers. CPython's
+ * Python/marshal.c and PyPy's module marshal read the same format.
  */
 #pragma once
 
@@ -23,21 +23,21 @@
 
 enum {
     MARSHAL_REF =
-        0x80, /* flag in a type code: later references may refer to this value, by its number among all such values */
-    MARSHAL_TEXT = 32,   /* the longest text, in bytes, to search among earlier texts */
-    MARSHAL_SLOTS = 512, /* of a table of texts; a power of two */
-    MARSHAL_SCALAR = 16, /* the most bytes of a number, or of any other value without its payload */
-    MARSHAL_KEYS = 8,    /* in maps with this many number keys the decoder counts collisions */
+        0x80, /* flag in a type code: references may refer to this value, by its number among the flagged values */
+    MARSHAL_TEXT = 32,   /* the longest text, in bytes, that is searched for among earlier texts */
+    MARSHAL_SLOTS = 512, /* size of a table of texts; a power of two */
+    MARSHAL_SCALAR = 16, /* the most bytes of a number in the output, or of any other value without its payload */
+    MARSHAL_KEYS = 8,    /* from this many pairs on, maps with number keys are refused: the decoder counts collisions */
     MARSHAL_RUN = 256,   /* longer arrays of numbers are left to number_lists.c */
 };
 
-/* An earlier text of the message: its position and its reference number, valid only in this call. */
+/* An earlier text: its position and its reference number. An entry with the `turn` of another call is not valid. */
 typedef struct {
     const char *text;
     uint32_t length, turn, number;
 } MarshalText;
 
-/* Recent texts: keys and values. Equal texts become one object. */
+/* Recent texts, separately for keys and values. Equal texts become one object. */
 typedef struct {
     uint32_t turn, numbers;
     MarshalText keys[MARSHAL_SLOTS], values[MARSHAL_SLOTS];
@@ -74,7 +74,7 @@ static unsigned char *marshal_int(unsigned char *to, int64_t value)
     return marshal_u64(to, (uint64_t)value);
 }
 
-/* An int of more than 63 bits: five digits of 15 bits. */
+/* Write an int of more than 63 bits, as five digits of 15 bits. */
 static unsigned char *marshal_large(unsigned char *to, uint64_t value)
 {
     *to++ = 'l';
@@ -121,7 +121,7 @@ static unsigned char *marshal_number(unsigned char *to, const unsigned char *p, 
     }
 }
 
-/* Write a text of n bytes, at which `spare` bytes may be read; NULL if it is not UTF-8. */
+/* Write the text of n bytes at p, where `spare` bytes may be read; return NULL if it is not UTF-8. */
 static unsigned char *marshal_str(RecentTexts *t, unsigned char *to, const char *p, size_t n, size_t spare, bool is_key)
 {
     unsigned char mark = 0;
@@ -181,14 +181,14 @@ static cpkg_marshal_buffer *cpkg_to_marshal_output(cpkg_to_marshal *m)
     return &m->output;
 }
 
-/* Set the limits for the next messages; -1 is no limit. */
+/* Set the limits for the next messages; -1 means no limit. */
 static void cpkg_to_marshal_configure(cpkg_to_marshal *m, int strict_keys, int64_t max_depth, int64_t max_str,
                                       int64_t max_bin, int64_t max_array, int64_t max_map, int64_t max_ext)
 {
     limits_set(&m->limits, MARSHAL_FRAMES, strict_keys, max_depth, max_str, max_bin, max_array, max_map, max_ext);
 }
 
-/* Whether the value at p is a number that number_lists.c can read. */
+/* Return whether the value at p is a number. */
 static bool marshal_is_number(const unsigned char *p, const unsigned char *end)
 {
     return p < end && (is_fixint(*p) || (*p >= 0xca && *p <= 0xd3));
@@ -215,7 +215,7 @@ static size_t marshal_message(cpkg_to_marshal *m, const char *data, size_t size,
             return 0;
         if (field)
             length = big_endian(p + 1, field);
-        /* an item, like each byte of a payload, takes at least a byte */
+        /* each item takes at least one byte, like each byte of a payload */
         if (length > left - header)
             return 0;
         size_t most = MARSHAL_SCALAR + (kind == FORMAT_STR || kind == FORMAT_BIN ? length : 0);
@@ -285,8 +285,9 @@ static size_t marshal_message(cpkg_to_marshal *m, const char *data, size_t size,
     return 0;
 }
 
-/* Convert the message at `start` of data[0..size) to marshal's bytes, in the output. Returns the offset of the message's end,
-   negated if the output is not in the kept memory, or 0 if the message was refused. */
+/* Convert the message that begins at `start` in data[0..size) to marshal's bytes in the output. Returns the offset of
+   the message's end, or 0 if the message was refused. The offset is negative if the output is not in the kept
+   memory. */
 static int64_t cpkg_to_marshal_run(cpkg_to_marshal *m, const char *data, size_t size, size_t start)
 {
     int64_t end = size <= MARSHAL_LARGEST ? (int64_t)marshal_message(m, data, size, start) : 0;

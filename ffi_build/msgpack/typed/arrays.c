@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decode arrays of numbers. The numbers of lists are written directly into the memory of an array, which Python creates when
- * the shape is known. numpy arrays of the extension type are created here if their dtype and dimensions are accepted; Python
- * reads or refuses all others. cpkg/typed/arrays.py gives the same results in Python.
+ * Decode arrays of numbers. From lists, C writes the numbers directly into the memory of an array, which Python creates
+ * when the shape is known. From the extension type, C creates numpy arrays whose dtype and dimensions the type accepts;
+ * Python reads or refuses all others. cpkg/typed/arrays.py gives the same results in Python.
  */
 #pragma once
 
@@ -18,10 +18,11 @@ typedef struct {
     uint64_t count;
 } NumbersShape;
 
-/* Properties of the numbers in lists, as bits. */
+/* Properties of the numbers that lists contain, as bits. */
 enum { SEEN_BOOL = 1, SEEN_INT = 2, SEEN_FLOAT = 4, SEEN_NEGATIVE = 8, SEEN_BIG = 16 /* beyond int64 */ };
 
-/* Read the int at p and move *next to its end; false for any other value. `big` is set if only uint64 can hold the int. */
+/* Read the int at p and set *next to its end; return false for any other value. *big becomes whether only a uint64 can
+   hold the int. */
 static ALWAYS_INLINE bool numbers_int(const unsigned char *p, const unsigned char *end, int64_t *value, bool *big,
                                       const unsigned char **next)
 {
@@ -40,7 +41,7 @@ static ALWAYS_INLINE bool numbers_int(const unsigned char *p, const unsigned cha
     return true;
 }
 
-/* Read the number at p as a double. */
+/* Read the number at p as a double and set *next to its end; return false for any other value. */
 static ALWAYS_INLINE bool numbers_double(const unsigned char *p, const unsigned char *end, double *value,
                                          const unsigned char **next)
 {
@@ -60,7 +61,8 @@ static ALWAYS_INLINE bool numbers_double(const unsigned char *p, const unsigned 
     return true;
 }
 
-/* Read ints of `size` bytes; false at another value, or at an int that does not fit. */
+/* Read n ints into an array whose items have `size` bytes; return false at another value, or at an int that does not
+   fit. */
 static ALWAYS_INLINE bool numbers_ints(TypedDecoder *d, uint64_t n, unsigned char **to, const size_t size,
                                        const bool is_signed)
 {
@@ -148,7 +150,7 @@ static bool numbers_bools(TypedDecoder *d, uint64_t n, unsigned char **to)
     return true;
 }
 
-/* Skip numbers, and note their properties. */
+/* Skip n numbers and add their properties to *seen; return false at another value. */
 static bool numbers_look(TypedDecoder *d, uint64_t n, unsigned *seen)
 {
     const unsigned char *p = d->p, *const end = d->end;
@@ -177,7 +179,8 @@ static bool numbers_look(TypedDecoder *d, uint64_t n, unsigned *seen)
     return true;
 }
 
-/* Read the numbers of an innermost list into memory; with a format of 0, only note their properties. */
+/* Read the numbers of an innermost list into memory; with a format of 0, only add their properties to *seen. Return
+   false with an exception set on failure. */
 static bool numbers_row(TypedDecoder *d, int format, uint64_t n, unsigned char **to, unsigned *seen)
 {
     for (bool sound = true; n;) {
@@ -234,7 +237,8 @@ static bool numbers_row(TypedDecoder *d, int format, uint64_t n, unsigned char *
     return true;
 }
 
-/* Read the numbers of all rows of a level, whose lengths must match the shape. */
+/* Read the numbers of a list at a level, including its inner lists. Return false with an exception set on failure, such
+   as a length that does not match the shape. */
 static bool numbers_rows(TypedDecoder *d, int format, const NumbersShape *shape, int level, unsigned char **to,
                          unsigned *seen)
 {
@@ -249,8 +253,8 @@ static bool numbers_rows(TypedDecoder *d, int format, const NumbersShape *shape,
     return true;
 }
 
-/* Find the shape of nested lists from the first list of each level; d->p stays. `dimensions` is their number, or -1 for any.
-   False with an exception. */
+/* Find the shape of nested lists from the first list of each level, without moving d->p. The shape must have
+   `dimensions` dimensions, unless that is -1. Return false with an exception set on failure. */
 static bool numbers_shape(TypedDecoder *d, Py_ssize_t dimensions, Py_ssize_t depth, NumbersShape *shape)
 {
     const unsigned char *const start = d->p;
@@ -262,7 +266,7 @@ static bool numbers_shape(TypedDecoder *d, Py_ssize_t dimensions, Py_ssize_t dep
         if (shape->dimensions >= depth || shape->dimensions == NUMBERS_DIMENSIONS || !ARRAY_LENGTH(d, &n))
             return typed_mismatch(d) != NULL;
         shape->lengths[shape->dimensions++] = n;
-        /* each number takes at least a byte */
+        /* each number takes at least one byte of the message */
         if (n > (uint64_t)(d->end - d->p) || (n && shape->count > (uint64_t)(d->end - d->data) / n))
             return typed_mismatch(d) != NULL;
         shape->count *= n;
@@ -274,7 +278,8 @@ static bool numbers_shape(TypedDecoder *d, Py_ssize_t dimensions, Py_ssize_t dep
     return true;
 }
 
-/* The format for numbers without a declared type, or -1. */
+/* Return the array format for numbers with these properties, if the type declares none; -1 if no format holds them
+   all. */
 static int numbers_format(unsigned seen)
 {
     if (seen & SEEN_BOOL)
@@ -284,7 +289,7 @@ static int numbers_format(unsigned seen)
     return !(seen & SEEN_BIG) ? 'q' : seen & SEEN_NEGATIVE ? -1 : 'Q';
 }
 
-/* The argument from which an array is created: its length, or the lengths of its dimensions. */
+/* Return the argument for the creation of an array: its length, or a tuple with the lengths of its dimensions. */
 static PyObject *numbers_lengths(const TypedNode *node, const NumbersShape *shape)
 {
     const int dimensions = node->required > shape->dimensions ? (int)node->required : shape->dimensions;
@@ -301,7 +306,7 @@ static PyObject *numbers_lengths(const TypedNode *node, const NumbersShape *shap
     return lengths;
 }
 
-/* Create an array for the numbers of a format, and get its memory. */
+/* Create an array for numbers of a format, and get its memory; return NULL with an exception set on failure. */
 static PyObject *numbers_make(const TypedNode *node, int format, const NumbersShape *shape, Py_buffer *memory)
 {
     PyObject *maker = node->code ? new_ref(node->made) : PyObject_CallFunction(node->made, "C", format);
@@ -314,7 +319,7 @@ static PyObject *numbers_make(const TypedNode *node, int format, const NumbersSh
     return made;
 }
 
-/* The size of a number of a format. */
+/* Return the size in bytes of a number of a format. */
 static size_t numbers_size(int format)
 {
     return strchr("?bB", format) ? 1 : strchr("hH", format) ? 2 : strchr("iIf", format) ? 4 : 8;
@@ -353,14 +358,15 @@ static PyObject *numbers_of_lists(TypedDecoder *d, const TypedNode *node, Py_ssi
     return made;
 }
 
-/* Whether a numpy array has the type, as far as C can tell. */
+/* Return whether a node's type certainly accepts a numpy array with this head. */
 static bool numbers_fit(const TypedNode *node, const ArrayHead *h)
 {
     const unsigned bit = 5 * (unsigned)(strchr(NUMBER_KINDS, h->kind) - NUMBER_KINDS) + h->size_log2;
     return !h->of_python && node->numpy_items >> bit & 1 && (node->required < 0 || node->required == h->dimensions);
 }
 
-/* Let Python read the data of the extension value at d->p; NULL with an exception for any other value. */
+/* Read the array in the extension value at d->p, here or in Python; return NULL with an exception set for any other
+   value. */
 static NEVER_INLINE PyObject *typed_array_extension(TypedDecoder *d, const TypedNode *node)
 {
     int code;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decode containers and their items. The garbage collector does not track lists and tuples while they are filled, so that
- * other code cannot find them.
+ * Decode containers and their items. While a list or tuple is filled, the garbage collector does not track it, so that
+ * other code cannot find it.
  */
 #ifndef CPKG_MSGPACK_TYPED_DECODE
 #include "decode.c" /* includes this file: the functions of both call each other */
@@ -12,7 +12,7 @@
 
 static PyObject *typed_value(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth);
 
-/* Decode a value; frequent kinds without a call. */
+/* Decode a value, without a call if its kind is frequent. */
 static ALWAYS_INLINE PyObject *typed_quick(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
 {
     PyObject *value;
@@ -53,8 +53,9 @@ static ALWAYS_INLINE PyObject *typed_quick(TypedDecoder *d, const TypedNode *nod
     return value;
 }
 
-/* Prepare an item or key that is neither str nor bytes for a set or dict that is open at a depth, was created for `room` and
-   receives `more`: untyped lists become tuples, and the probes are counted. False with an exception. */
+/* Prepare an item or key that is neither str nor bytes for the set or dict `made`: convert untyped lists to tuples, and
+   count the probes. `made` is open at a depth, was created for `room` items, and still receives `more`. Return false
+   with an exception set on failure. */
 static NEVER_INLINE bool typed_hash(TypedDecoder *d, const TypedNode *node, PyObject *made, PyObject **key,
                                     Py_ssize_t offset, Py_ssize_t depth, Py_ssize_t room, uint64_t more)
 {
@@ -90,20 +91,20 @@ static NEVER_INLINE bool typed_hash(TypedDecoder *d, const TypedNode *node, PyOb
     return counted;
 }
 
-/* Whether a key, or a set's item, needs no preparation, in a container that declares `pairs`. */
+/* Return whether a key, or an item of a set, needs no typed_hash(). The header of its container declares `pairs`. */
 static ALWAYS_INLINE bool typed_is_harmless(PyObject *key, uint64_t pairs)
 {
     return PyUnicode_CheckExact(key) || PyBytes_CheckExact(key) || (pairs < METERED_NUMBERS && key_is_number(key));
 }
 
-/* A set or dict is complete. */
+/* Drop the key meter of a set or dict that is complete. */
 static ALWAYS_INLINE void typed_hashed(TypedDecoder *d, Py_ssize_t depth)
 {
     if (UNLIKELY(d->meters.innermost != NULL) && d->meters.innermost->level == d->max_depth - depth)
         key_meter_drop(&d->meters);
 }
 
-/* Create the container from its items, which are stolen. */
+/* Call the type's function that creates a container from its items, which are stolen. */
 static NEVER_INLINE PyObject *typed_made(TypedDecoder *d, const TypedNode *node, PyObject *items, Py_ssize_t offset)
 {
     typed_python(d);
@@ -112,7 +113,8 @@ static NEVER_INLINE PyObject *typed_made(TypedDecoder *d, const TypedNode *node,
     return result ? result : typed_refused(d, offset, "build", NULL);
 }
 
-/* How many of n items to allocate in advance: at most as many as all open containers of a valid message can have together. */
+/* Return how many of n declared items to allocate in advance, like parser_reserve(): all open containers together get
+   no more items than the message has bytes. */
 static ALWAYS_INLINE Py_ssize_t typed_reserve(TypedDecoder *d, uint64_t n)
 {
     const uint64_t left = (uint64_t)(d->end - d->p), all = (uint64_t)(d->end - d->data);
@@ -123,7 +125,8 @@ static ALWAYS_INLINE Py_ssize_t typed_reserve(TypedDecoder *d, uint64_t n)
     return (Py_ssize_t)n;
 }
 
-/* Open the current array, or with `map` the map: move past its header, which declares *n. False with an exception. */
+/* Open an array, or a map if `map` is true: move past its header and set *n to the declared length. Return false with
+   an exception set on failure. */
 static ALWAYS_INLINE bool typed_open(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth, const bool map,
                                      uint64_t *n)
 {
@@ -182,7 +185,7 @@ static NEVER_INLINE PyObject *typed_array(TypedDecoder *d, const TypedNode *node
         }
         slot[i] = value;
     }
-    for (uint64_t i = (uint64_t)reserved; i < n; i++) { /* more than were allocated: the list grows */
+    for (uint64_t i = (uint64_t)reserved; i < n; i++) { /* the rest was not allocated in advance, so the list grows */
         PyObject *value = typed_tick(d) ? typed_quick(d, item, depth - 1) : NULL;
         if (!value || PyList_Append(made, value) < 0) {
             Py_XDECREF(value);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decode messages to objects of a type: the table directs the reading. Slots of objects are set by their offsets.
+ * Decode messages to objects of a type, which a table of nodes describes (table.c). Slots of objects are set by offset.
  */
 #ifndef CPKG_MSGPACK_TYPED_DECODE
 #define CPKG_MSGPACK_TYPED_DECODE
@@ -10,7 +10,8 @@
 #include "containers.c"
 #include "objects.c"
 
-/* Look up a text or int of an Enum, Literal or union in its table, after typed_choice() has tried the first texts. */
+/* Decode a value of an Enum, Literal or union by looking it up in a table; typed_choice() has tried the node's
+   `texts`. */
 static NEVER_INLINE PyObject *typed_other_choice(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
 {
     const unsigned char *start = d->p;
@@ -116,14 +117,15 @@ static NEVER_INLINE PyObject *typed_value(TypedDecoder *d, const TypedNode *node
     }
 }
 
-/* Whether the current exception is one that a reader of text, times or untyped values raises for wrong bytes. */
+/* Return whether the current exception is of a type that readers of text, times or untyped values raise for wrong
+   bytes. */
 static bool typed_is_of_message(void)
 {
     return PyErr_ExceptionMatches(PyExc_ValueError) || PyErr_ExceptionMatches(PyExc_TypeError) ||
            PyErr_ExceptionMatches(PyExc_ArithmeticError);
 }
 
-/* Decode the only message. */
+/* Decode the only message; return NULL with an exception set if other bytes follow. */
 static PyObject *typed_whole(TypedDecoder *d)
 {
     PyObject *value = typed_quick(d, &d->table->nodes[0], d->max_depth);
@@ -137,8 +139,8 @@ static PyObject *typed_whole(TypedDecoder *d)
     return value;
 }
 
-/* Decode `count` consecutive messages into a list, up to a wrong message, for which an exception is set. That message begins
-   at *begin, with *room left. Each message has its own key meters. */
+/* Decode up to `count` consecutive messages into a list. At a wrong message, stop with an exception set; *begin is
+   where that message begins, and *room the room left before it. Each message has its own key meters. */
 static PyObject *typed_each(TypedDecoder *d, Py_ssize_t count, Py_ssize_t *begin, int64_t *room)
 {
     const TypedNode *node = &d->table->nodes[0];
@@ -172,7 +174,7 @@ static PyObject *typed_each(TypedDecoder *d, Py_ssize_t count, Py_ssize_t *begin
     return made;
 }
 
-/* The result of `decode` for several messages; the objects are stolen. */
+/* Return the result of `decode` for several messages; the list `made` is stolen. */
 static PyObject *typed_outcome(const TypedDecoder *d, PyObject *made, Py_ssize_t begin, int64_t room)
 {
     PyObject *type = NULL, *exc = NULL, *traceback = NULL;
@@ -191,11 +193,14 @@ static PyObject *typed_outcome(const TypedDecoder *d, PyObject *made, Py_ssize_t
 }
 
 /*
- * decode(data, max_depth, room): return the object of the only message in a bytes object. `room` is how many bytes its values
- * may weigh beyond untyped ones, or -1 for any number. Raises `mismatch` for a message that has another type or is damaged, or
- * a ValueError, TypeError or ArithmeticError of the reader that found the damage; `refused` for a message that Python code
- * refuses; LimitError and StackError. With a fourth argument, the number of messages: return the list of their objects up to a
- * wrong message, where that begins, the exception for it or None, and the room before it.
+ * decode(data, max_depth, room): return the object of the only message in a bytes object. `room` is how many bytes of
+ * memory its values may take beyond those of untyped values; -1 means no limit. Raises `mismatch` for a message that is
+ * damaged or has another type, or a ValueError, TypeError or ArithmeticError of the reader that found the damage.
+ * Raises `refused` for a message that Python code refuses. Raises LimitError and StackError.
+ *
+ * decode(data, max_depth, room, count): decode `count` messages. Returns a tuple of a list of their objects, a
+ * position, an exception and a room. If a message is wrong, the list ends before it, the position is where it begins,
+ * and the room is what was left before it. If no message is wrong, the exception is None.
  */
 static PyObject *typed_decode(PyObject *o, PyObject *const *args, Py_ssize_t n_args)
 {
@@ -205,7 +210,7 @@ static PyObject *typed_decode(PyObject *o, PyObject *const *args, Py_ssize_t n_a
     Py_ssize_t count = -1, begin = 0;
     int64_t room;
     if ((n_args != 3 && n_args != 4) || !PyBytes_CheckExact(args[0]) || !self->keep) {
-        PyErr_SetString(PyExc_TypeError, "decode takes bytes, a depth, a room and perhaps a count");
+        PyErr_SetString(PyExc_TypeError, "decode takes bytes, a depth, a room and, for several messages, their number");
         return NULL;
     }
     d.max_depth = PyLong_AsSsize_t(args[1]);

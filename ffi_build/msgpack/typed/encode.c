@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Encode dataclass and attrs objects: a class keeps the description of its fields; values are read by slot or attribute.
+ * Encode dataclass and attrs objects. A TypedClass describes the fields of a class, whose values are read from slots or
+ * attributes.
  *
- * The TypedClass of a class is an attribute, and lives as long as the class. A subclass inherits the attribute, but needs
- * its own TypedClass.
+ * The TypedClass is an attribute of the class, and lives as long as the class. A subclass inherits the attribute, but
+ * needs its own TypedClass.
  */
 #ifndef CPKG_MSGPACK_PACK_OBJECTS
 #include "../pack/objects.c" /* which includes this part: the functions of both call each other */
@@ -45,7 +46,8 @@ static int typed_class_clear(PyObject *o)
 
 COLLECTED_DEALLOC(typed_class, PyMem_Free(((TypedClass *)self)->fields))
 
-/* TypedClass(cls, fields, array_like, omits): `omits` if any field is omitted while it has its default */
+/* TypedClass(cls, fields, array_like, omits): `fields` are the descriptions of the fields. `array_like` is whether
+   objects become arrays, and `omits` whether a field that has its default is omitted. */
 static PyObject *typed_class_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(keywords))
 {
     PyObject *cls, *fields;
@@ -62,7 +64,7 @@ static PyObject *typed_class_new(PyTypeObject *type, PyObject *args, PyObject *P
     if (PyList_GET_SIZE(fields) > TYPED_FIELDS_MAX ||
         !typed_read_fields(NULL, cls, fields, &self->fields, &self->count)) {
         if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_ValueError, "not the description of a class");
+            PyErr_SetString(PyExc_ValueError, "fields: not the description of a class's fields");
         Py_DECREF(self);
         return NULL;
     }
@@ -72,7 +74,7 @@ static PyObject *typed_class_new(PyTypeObject *type, PyObject *args, PyObject *P
 DECLARE_TYPE(typed_class, "cpkg._native.msgpack.cpython.TypedClass", TypedClass, Py_TPFLAGS_HAVE_GC,
              {Py_tp_new, typed_class_new}, COLLECTED_SLOTS(typed_class))
 
-/* The TypedClass of a class, owned; NULL without an exception if it has none. */
+/* Return the TypedClass of a class, a new reference; NULL without an exception if it has none. */
 static inline TypedClass *typed_class_of(PyTypeObject *type)
 {
     PyObject *found = type_lookup(type, S.str_typed_class);
@@ -82,7 +84,7 @@ static inline TypedClass *typed_class_of(PyTypeObject *type)
     return NULL;
 }
 
-/* The value of field number i, owned. */
+/* Return the value of field number i, a new reference, or NULL with an exception set. */
 static ALWAYS_INLINE PyObject *typed_field_value(PyObject *o, const TypedClass *typed, Py_ssize_t i)
 {
     TypedField *field = &typed->fields[i];
@@ -99,7 +101,8 @@ static ALWAYS_INLINE PyObject *typed_field_value(PyObject *o, const TypedClass *
     return plain ? PyObject_GenericGetAttr(o, field->name) : PyObject_GetAttr(o, field->name);
 }
 
-/* Whether a field has its default: the frequent cases of is_default() in cpkg/typed/nodes.py. */
+/* Return whether a field has its default, or -1 with an exception set. C handles the frequent cases of is_default() in
+   cpkg/typed/nodes.py. */
 static int typed_is_default(const TypedField *field, PyObject *value)
 {
     if (!field->is_default)
@@ -172,7 +175,7 @@ static NEVER_INLINE unsigned char *encode_typed_omitting(Encoder *c, unsigned ch
     return p;
 }
 
-/* Encode an object of exactly this class. */
+/* Encode an object of exactly the class that `typed` describes. */
 static unsigned char *encode_typed(Encoder *c, unsigned char *p, PyObject *o, const TypedClass *typed, Py_ssize_t depth)
 {
     if (!may_nest(c, p, depth))
@@ -202,14 +205,14 @@ static bool type_has(PyTypeObject *type, PyObject *name)
     return found != NULL;
 }
 
-/* Since 3.12 Decimal, deque and others are heap types, like classes defined in Python. */
+/* Whether a class was defined in Python. Since 3.12 Decimal, deque and others are also heap types, but immutable. */
 #ifdef Py_TPFLAGS_IMMUTABLETYPE
 #define TYPE_OF_PYTHON(flags) (((flags) & (Py_TPFLAGS_HEAPTYPE | Py_TPFLAGS_IMMUTABLETYPE)) == Py_TPFLAGS_HEAPTYPE)
 #else
 #define TYPE_OF_PYTHON(flags) ((flags) & Py_TPFLAGS_HEAPTYPE)
 #endif
 
-/* Whether only the hook can handle the objects of a class: an ordinary class defined in Python. */
+/* Return whether only enc_hook can handle the objects of a class: it is an ordinary class defined in Python. */
 static bool is_for_hook(PyTypeObject *type)
 {
     for (PyTypeObject *base = type; base != &PyBaseObject_Type; base = base->tp_base)
@@ -225,7 +228,7 @@ static bool is_for_hook(PyTypeObject *type)
     return !pretends && !type_has(type, S.str_dataclass_fields) && !type_has(type, S.str_attrs_attrs);
 }
 
-/* Call the hook for an object. */
+/* Call enc_hook for an object, and encode the result. */
 static unsigned char *encode_hooked(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
 {
     PyObject *replaced = PyObject_CallOneArg(c->hook, o);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decode objects with fields. An object is created when its fields are complete; until then they are on a separate stack.
+ * Decode objects with fields. An object is created when all its fields are decoded; until then their values are on a
+ * separate stack (`values` in TypedDecoder).
  */
 #ifndef CPKG_MSGPACK_TYPED_DECODE
 #include "decode.c" /* includes this file: the functions of both call each other */
@@ -11,7 +12,7 @@
 #include "containers.c"
 #include "unions.c"
 
-/* Whether other code may find an object while its attributes are set; see guard_of(). */
+/* Whether an object must be hidden while its attributes are set, because other code may find it; see guard_of(). */
 #if defined(Py_GIL_DISABLED) || PY_VERSION_HEX < 0x030C0000
 #define TYPED_HIDE true
 #else
@@ -23,7 +24,7 @@ static NEVER_INLINE bool typed_skip(TypedDecoder *d)
     return typed_pass(d, false);
 }
 
-/* Make room for n values, which start as NULL; false with MemoryError. */
+/* Push n values, all NULL, and set *base to the position of the first; return false with MemoryError set on failure. */
 static ALWAYS_INLINE bool typed_push(TypedDecoder *d, Py_ssize_t n, size_t *base)
 {
     const size_t top = d->top + (size_t)n;
@@ -54,8 +55,8 @@ static void typed_pop(TypedDecoder *d, size_t base)
     }
 }
 
-/* Return the index of the field with the next key; -1 for an unknown key, -2 if the key is not a str. d->p moves past the
-   key, whose text begins at *begin. */
+/* Read a key and return the index of its field; -1 for an unknown key, -2 if the key is not a str or not UTF-8. Moves
+   d->p past the key, and sets *begin to the start of its text. */
 static NEVER_INLINE Py_ssize_t typed_find(TypedDecoder *d, const TypedNode *node, const unsigned char **begin)
 {
     uint64_t n;
@@ -73,7 +74,8 @@ static NEVER_INLINE Py_ssize_t typed_find(TypedDecoder *d, const TypedNode *node
     return -2;
 }
 
-/* The default of a field, owned; NULL with an exception, or without one if the field has none. */
+/* Return the default of a field, a new reference; NULL with an exception set, or without one if the field has no
+   default. */
 static PyObject *typed_default(TypedDecoder *d, const TypedField *field, Py_ssize_t offset)
 {
     if (field->extra && !typed_weigh(d, field->extra, offset))
@@ -94,8 +96,8 @@ static PyObject *typed_default(TypedDecoder *d, const TypedField *field, Py_ssiz
     }
 }
 
-/* Set the defaults of missing fields, after checking that all required fields are present; false with an exception. The
-   object begins at `offset`. */
+/* Check that all required fields are present, then set the defaults of missing fields; return false with an exception
+   set on failure. The object begins at `offset` in the message. */
 static NEVER_INLINE bool typed_defaults(TypedDecoder *d, const TypedNode *node, size_t base, Py_ssize_t offset)
 {
     for (Py_ssize_t i = 0; i < node->fields_count; i++)
@@ -112,7 +114,7 @@ static NEVER_INLINE bool typed_defaults(TypedDecoder *d, const TypedNode *node, 
     return true;
 }
 
-/* Move the values of all fields into a new instance at once; false, with nothing moved, if that is not possible. */
+/* Move the values of all fields into a new instance at once; if that is not possible, move nothing and return false. */
 static ALWAYS_INLINE bool typed_move_all(PyObject *o, const TypedNode *node, PyObject **values)
 {
 #if HAS_OWN_VALUES
@@ -132,8 +134,8 @@ static ALWAYS_INLINE bool typed_move_all(PyObject *o, const TypedNode *node, PyO
 #endif
 }
 
-/* Create the object from the values at `base`. The stack still owns them, except those that are moved. NULL with the exception
-   of a constructor. */
+/* Create the object from the values at `base`. The stack keeps owning all values that are not moved. Return NULL with
+   an exception set on failure, such as the exception of a constructor. */
 static PyObject *typed_build(TypedDecoder *d, const TypedNode *node, size_t base)
 {
     const Py_ssize_t n = node->fields_count;
@@ -141,7 +143,7 @@ static PyObject *typed_build(TypedDecoder *d, const TypedNode *node, size_t base
     if (LIKELY(node->build == BUILD_SET)) {
         PyTypeObject *type = (PyTypeObject *)node->cls;
         const bool slots = n && node->fields[0].offset >= 0;
-        /* before 3.13 object.__new__ alone sets up what keeps attributes without a dict */
+        /* before 3.13 only object.__new__() sets up the array that keeps attributes without a dict */
         PyObject *o = slots || PY_VERSION_HEX >= 0x030D0000 ? type->tp_alloc(type, 0)
                                                             : PyBaseObject_Type.tp_new(type, S.empty_tuple, NULL);
         if (!o)
@@ -186,7 +188,7 @@ static PyObject *typed_build(TypedDecoder *d, const TypedNode *node, size_t base
     if (node->build == BUILD_POSITION)
         return PyObject_Vectorcall(node->cls, values, (size_t)n, NULL);
     for (Py_ssize_t i = 0; i < n; i++)
-        if (!values[i]) { /* the constructor creates some defaults itself */
+        if (!values[i]) { /* a field is absent, because the constructor sets its default */
             PyObject *keywords = PyDict_New(), *o = NULL;
             for (i = 0; keywords && i < n; i++)
                 if (values[i] && PyDict_SetItem(keywords, PyTuple_GET_ITEM(node->keywords, i), values[i]) < 0)
@@ -199,7 +201,7 @@ static PyObject *typed_build(TypedDecoder *d, const TypedNode *node, size_t base
     return PyObject_Vectorcall(node->cls, values, 0, node->keywords);
 }
 
-/* The same, with a default for each missing field. */
+/* Create the object like typed_build(), after setting the defaults of missing fields. */
 static ALWAYS_INLINE PyObject *typed_complete(TypedDecoder *d, const TypedNode *node, size_t base, Py_ssize_t offset)
 {
     for (Py_ssize_t i = 0; i < node->fields_count; i++)
@@ -212,7 +214,7 @@ static ALWAYS_INLINE PyObject *typed_complete(TypedDecoder *d, const TypedNode *
     return LIKELY(o != NULL) ? o : typed_refused(d, offset, "build", NULL);
 }
 
-/* Whether a key between two positions is one that the class encodes but does not decode. */
+/* Return whether the class encodes the key from `begin` to `end`, but does not decode it. */
 static NEVER_INLINE bool typed_is_passed(const TypedNode *node, const unsigned char *begin, const unsigned char *end)
 {
     PyObject *key = node->passed ? text_new(begin, (size_t)(end - begin)) : NULL;
@@ -240,7 +242,7 @@ static NEVER_INLINE PyObject *typed_object(TypedDecoder *d, const TypedNode *nod
             d->p += fields[i].key.size;
         else {
             const unsigned char *text;
-            if (UNLIKELY(!typed_tick(d))) /* a key may be repeated many times */
+            if (UNLIKELY(!typed_tick(d))) /* there may be many repeated or unknown keys */
                 goto done;
             i = typed_find(d, node, &text);
             if (UNLIKELY(i < 0)) {

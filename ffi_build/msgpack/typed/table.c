@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A type as a table of nodes, created once from the description of cpkg.typed.native, and read by decode.c and its parts.
+ * A type as a table of nodes. It is created once from the description that cpkg.typed.native writes, and decode.c and
+ * its parts read it.
  *
  * The table keeps the description (a list of dicts), which owns every object that the nodes refer to.
  */
@@ -14,7 +15,7 @@
 #include "../common/value_classes.c"
 #include "../common/words.c"
 
-/* In the order of KINDS in cpkg.typed.native. */
+/* The kinds of nodes, in the order of KINDS in cpkg.typed.native. */
 enum typed_kind {
     TYPED_SLOW, /* left to Python */
     TYPED_ANY,
@@ -27,7 +28,7 @@ enum typed_kind {
     TYPED_EXTENSION, /* a date, UUID and so on */
     TYPED_EXT_TYPE,
     TYPED_RAW,
-    TYPED_HOOKED, /* by dec_hook */
+    TYPED_HOOKED, /* dec_hook creates the object */
     TYPED_NUMBERS,
     TYPED_LIST,
     TYPED_SET,
@@ -35,33 +36,33 @@ enum typed_kind {
     TYPED_TUPLE,       /* of any length */
     TYPED_FIXED_TUPLE, /* one item for each part */
     TYPED_DICT,
-    TYPED_OBJECT, /* a map */
-    TYPED_ROW,    /* an object that is an array */
-    TYPED_CHOICE, /* of a few values */
+    TYPED_OBJECT, /* an object whose message is a map */
+    TYPED_ROW,    /* an object whose message is an array */
+    TYPED_CHOICE, /* one of a few values */
     TYPED_UNION,
     TYPED_KINDS,
 };
 
 enum typed_build {
-    BUILD_SET,     /* attributes of a bare instance */
-    BUILD_KEYWORD, /* the constructor, with keywords */
+    BUILD_SET,     /* set the attributes of a bare instance */
+    BUILD_KEYWORD, /* call the constructor with keywords */
     BUILD_POSITION,
     BUILD_DICT,
 };
 
 enum typed_default {
-    DEFAULT_NONE, /* a required field */
+    DEFAULT_NONE, /* none: the field is required */
     DEFAULT_VALUE,
     DEFAULT_FACTORY,
     DEFAULT_LIST,
     DEFAULT_DICT,
-    DEFAULT_ABSENT, /* left out */
+    DEFAULT_ABSENT, /* none: the field is left out */
 };
 
-/* The choice of a first byte in a union, other than the index of a part. */
-#define UNION_CODES 0xfc /* an extension value: its code chooses */
+/* by_byte[] of a union maps a value's first byte to the index of the part that decodes it, or to one of these codes. */
+#define UNION_CODES 0xfc /* an extension value: by_code[] has the part for its code */
 #define UNION_OBJECTS 0xfd
-#define UNION_TEXTS 0xfe /* text that several parts may accept: look in by_str, else use `item` or Python */
+#define UNION_TEXTS 0xfe /* text that several parts may accept: look it up in by_str, otherwise use `item` or Python */
 #define UNION_NOTHING 0xff
 
 typedef struct TypedNode TypedNode;
@@ -70,7 +71,7 @@ typedef struct TypedNode TypedNode;
 typedef struct {
     const unsigned char *bytes;
     Py_ssize_t size;
-    uint64_t word, mask, last; /* the first 8 bytes, or fewer; the last 8 of more */
+    uint64_t word, mask, last; /* up to 8 first bytes, and their mask; the last 8 bytes if it has more than 8 */
 } PackedText;
 
 typedef struct {
@@ -78,14 +79,14 @@ typedef struct {
     PackedText key;
     Py_ssize_t text_size;
     const TypedNode *node;
-    Py_ssize_t offset; /* of the slot, or -1 */
+    Py_ssize_t offset; /* the offset of the field's slot, or -1 */
     PyObject *fallback;
     enum typed_default how;
     Py_ssize_t extra;     /* the weight of its default */
     PyObject *is_default; /* the comparison function of a field that is omitted while it has its default */
-    unsigned version;     /* of the class, when this was found out: */
-    bool is_own;          /* no descriptor of the class takes the attribute's place in an instance; */
-    bool are_first;       /* of the first field alone: all fields are so, and are the first attributes of instances */
+    unsigned version;     /* the version of the class for which the next two members are true or false */
+    bool is_own;          /* instances keep the attribute in their own values; no descriptor of the class replaces it */
+    bool are_first;       /* set in the first field if all fields are own, and are the first attributes of instances */
 } TypedField;
 
 typedef struct {
@@ -95,36 +96,37 @@ typedef struct {
     PyObject *object; /* comparing values with it runs no Python code */
 } TypedBound;
 
-/* A value of an enum or literal that is text, or the number of the part of a union that it distinguishes. */
+/* A text, and the value of an enum or literal that it stands for, or the number of the part of a union that it
+   chooses. */
 typedef struct {
     PackedText text;
     PyObject *value;
     Py_ssize_t part;
 } TypedText;
 
-/* An object of a union without a tag: the part, and the end of the numbers of the keys that only this part has; the numbers
-   of the next part begin there. */
+/* An object of a union without a tag: the index of its part, and the end of the numbers of the keys that distinguish it
+   from later objects. The numbers of the next object's keys begin there. */
 typedef struct {
     Py_ssize_t part, keys_end;
 } TypedChoice;
 
-/* In the order of use: members for most values first, then those for constraints. */
+/* The description of a type. Members that most values need come first, then those for constraints. */
 struct TypedNode {
     unsigned char kind;
     bool nullable;
     bool checked;
     bool forbid;      /* refuse unknown keys or extra items of an array */
     bool runs_python; /* hashing or comparing a key runs Python code */
-    bool by_number;   /* numbers are compared with the bounds in C */
+    bool by_number;   /* C compares numbers with the bounds */
     unsigned char bounds_count;
     enum typed_build build;
-    int code; /* of the extension type */
+    int code; /* the code of the extension type, or the format of an array's numbers */
     Py_ssize_t extra,
-        extra_item; /* the weight of a value, and of each of its items, beyond that of the untyped value */
+        extra_item; /* memory of a value, and of each of its items, in bytes beyond that of the untyped value */
     const TypedNode *item;
     TypedField *fields;
     Py_ssize_t fields_count, required;
-    Py_ssize_t min_len, max_len; /* -1 for none */
+    Py_ssize_t min_len, max_len; /* -1: no limit */
     TypedBound *bounds;
 #define NODE_OBJECTS(X) \
     X(search) \
@@ -137,17 +139,17 @@ struct TypedNode {
 #define NODE_OBJECT(name) PyObject *name;
     NODE_OBJECTS(NODE_OBJECT)
     const TypedNode *key;
-    TypedText *texts; /* a few of the values by text */
+    TypedText *texts; /* texts that are compared before looking into a table */
     Py_ssize_t texts_count;
     const TypedNode **parts;
     TypedChoice *choices;
     Py_ssize_t parts_count, choices_count;
-    const unsigned char *by_byte, *by_code; /* of a union: 256 bytes each */
-    const char *tag;                        /* the packed key that distinguishes its objects */
+    const unsigned char *by_byte, *by_code; /* of a union: 256 bytes each, see UNION_CODES */
+    const char *tag;                        /* of a union: the packed key whose value chooses the object */
     Py_ssize_t tag_size;
     union {
         Py_ssize_t tag_text_size;
-        uint32_t numpy_items; /* a bit for each type of items of numpy arrays: see numbers_fit */
+        uint32_t numpy_items; /* a bit for each dtype that numpy arrays may have: see numbers_fit() */
     };
 };
 
@@ -173,7 +175,7 @@ static int typed_table_traverse(PyObject *o, visitproc visit, void *arg)
 static int typed_table_clear(PyObject *o)
 {
     TypedTable *self = (TypedTable *)o;
-    /* the nodes refer to objects that are released now; a table that is garbage is no longer used */
+    /* the nodes refer to objects that are released now, but only a table that is no longer used is cleared */
     Py_CLEAR(self->keep);
     Py_CLEAR(self->mismatch);
     Py_CLEAR(self->refused);
@@ -198,7 +200,7 @@ COLLECTED_DEALLOC(typed_table, typed_table_free((TypedTable *)self))
 #if HAS_OWN_VALUES
 static NEVER_INLINE bool typed_find_own(TypedField *field, PyTypeObject *type)
 {
-    PyObject *found = type_lookup(type, field->name); /* gives the class a version, if it has none */
+    PyObject *found = type_lookup(type, field->name); /* the look-up gives the class a version, if it has none */
     field->version = type->tp_version_tag;
     field->is_own = S.has_own_values && field->version && !(found && Py_TYPE(found)->tp_descr_set) &&
                     type->tp_flags & Py_TPFLAGS_HEAPTYPE && shared_names(type);
@@ -207,8 +209,9 @@ static NEVER_INLINE bool typed_find_own(TypedField *field, PyTypeObject *type)
     return field->is_own;
 }
 
-/* Whether the value of a field is among an instance's own values, if it has one. Any change of the class or a base changes
-   the version. It stays 0 in a class that cannot have one, such as one that changed 1000 times. */
+/* Return whether instances keep the value of a field in their own values (own_values.c). Any change of the class or a
+   base changes the version. A class that cannot have a version, such as a class that was changed 1000 times, has
+   version 0. */
 static ALWAYS_INLINE bool typed_is_own(TypedField *field, PyTypeObject *type)
 {
     return LIKELY(field->version == type->tp_version_tag) ? field->is_own : typed_find_own(field, type);
@@ -222,7 +225,8 @@ static NEVER_INLINE bool typed_find_first(TypedField *fields, Py_ssize_t n, PyTy
     return fields->are_first = n > 0;
 }
 
-/* Whether n fields are the first attributes of a class's instances, in their order, which the class never forgets. */
+/* Return whether n fields are the first attributes of a class's instances, in the order of the fields. Once true, this
+   stays true, except if the version changes. */
 static ALWAYS_INLINE bool typed_are_first(TypedField *fields, Py_ssize_t n, PyTypeObject *type)
 {
     return LIKELY(fields->are_first && fields->version == type->tp_version_tag) || typed_find_first(fields, n, type);
@@ -231,7 +235,7 @@ static ALWAYS_INLINE bool typed_are_first(TypedField *fields, Py_ssize_t n, PyTy
 
 /* ---- reading the description ---- */
 
-/* The value of a name in a description, borrowed; NULL, perhaps with an exception, if it is missing or None. */
+/* Return a value of a description, borrowed; NULL, perhaps with an exception set, if it is missing or None. */
 static PyObject *spec_get(PyObject *spec, const char *name)
 {
     PyObject *key = PyUnicode_FromString(name), *found = key ? PyDict_GetItemWithError(spec, key) : NULL;
@@ -239,7 +243,8 @@ static PyObject *spec_get(PyObject *spec, const char *name)
     return found == Py_None ? NULL : found;
 }
 
-/* Allocate zeros for n entries and one more, so that the result is valid for n = 0; NULL with MemoryError. */
+/* Allocate zeroed memory for `count` entries; return NULL with MemoryError set on failure. One more entry is allocated,
+   so that the result is not NULL for a count of 0. */
 static void *spec_entries(Py_ssize_t count, size_t size)
 {
     void *entries = PyMem_Calloc((size_t)count + 1, size);
@@ -269,8 +274,8 @@ static bool spec_bytes(PyObject *spec, const char *name, Py_ssize_t least, const
     return true;
 }
 
-/* The offset of a slot from its member descriptor, or -1. The descriptor must belong to the class or a base: the offset in
-   another class could be outside the object, or belong to another field. */
+/* Return the offset of a slot from its member descriptor, or -1. The descriptor must belong to the class or a base,
+   because the offset of another class's slot could be outside the object, or belong to another field. */
 static Py_ssize_t typed_slot_offset(PyObject *slot, PyObject *cls, PyObject *name)
 {
     if (!slot || Py_TYPE(slot) != &PyMemberDescr_Type)
@@ -314,7 +319,8 @@ static bool typed_read_field(const TypedTable *self, PyObject *cls, PyObject *sp
     return field->text_size >= 0 && field->text_size <= field->key.size && !PyErr_Occurred();
 }
 
-/* `self` is NULL for fields that are only encoded and need no type; `cls` is a class. */
+/* Read the descriptions of the fields of the class `cls`; return false for an invalid description. `self` is NULL for
+   fields that are only encoded, and so need no node. */
 static bool typed_read_fields(const TypedTable *self, PyObject *cls, PyObject *specs, TypedField **fields,
                               Py_ssize_t *count)
 {
@@ -343,7 +349,7 @@ static bool typed_read_parts(const TypedTable *self, PyObject *parts, TypedNode 
     return node->parts != NULL;
 }
 
-/* Read a dict from packed texts to their values. */
+/* Read a dict whose keys are packed texts; return false if it is invalid. */
 static bool typed_read_texts(PyObject *texts, TypedNode *node)
 {
     if (!PyDict_CheckExact(texts))
@@ -411,7 +417,7 @@ static bool typed_read_bounds(PyObject *bounds, TypedNode *node)
     return node->bounds != NULL;
 }
 
-/* Return false, perhaps with an exception, for an invalid description. */
+/* Read the description of a node; return false, perhaps with an exception set, if it is invalid. */
 static bool typed_read_node(const TypedTable *self, PyObject *spec, TypedNode *node)
 {
     if (!PyDict_Check(spec))
@@ -478,17 +484,18 @@ static bool typed_read_node(const TypedTable *self, PyObject *spec, TypedNode *n
     return !PyErr_Occurred();
 }
 
-/* typed_table(description, mismatch, refused, ext_hook): root first. */
+/* TypedTable(description, mismatch, refused, ext_hook): `description` is a list of dicts, one for each node, the whole
+   type first. */
 static PyObject *typed_table_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     PyObject *specs, *mismatch, *refused, *ext_hook;
     if (keywords && PyDict_GET_SIZE(keywords)) {
-        PyErr_SetString(PyExc_TypeError, "Table takes no keywords");
+        PyErr_SetString(PyExc_TypeError, "TypedTable takes no keyword arguments");
         return NULL;
     }
     if (!PyArg_ParseTuple(args, "O!OOO", &PyList_Type, &specs, &mismatch, &refused, &ext_hook))
         return NULL;
-    find_value_classes(); /* first, since it clears exceptions */
+    find_value_classes(); /* called first, because it clears exceptions */
     TypedTable *self = object_new(type);
     if (!self)
         return NULL;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Choose the object of a union for a map, by the value of a key or by the keys.
+ * Choose the object of a union for a map: by the value of one key, the tag, or by which keys are present.
  *
- * For that, the values of the map are skipped, up to the tag if the union has one. The ends of containers in them are
- * remembered, so that a nested union does not skip them again: each byte is skipped only once, at any depth of unions.
+ * To do so, the values of the map are skipped, up to the tag if the union has one. The ends of the containers in these
+ * values are remembered, so that a nested union does not skip them again: each byte is skipped only once, at any depth
+ * of unions.
  */
 #pragma once
 
@@ -14,7 +15,7 @@
 
 #define TYPED_NO_ENTRY SIZE_MAX
 
-/* Add an entry for a container with a number of values; false with MemoryError. */
+/* Add an entry for a container with `left` values; return false with MemoryError set on failure. */
 static NEVER_INLINE bool typed_ends_add(TypedEnds *ends, Py_ssize_t start, uint64_t left, size_t outer)
 {
     if (ends->count == ends->capacity) {
@@ -31,8 +32,8 @@ static NEVER_INLINE bool typed_ends_add(TypedEnds *ends, Py_ssize_t start, uint6
     return true;
 }
 
-/* Move to the end of the current value, at any depth, and with `keep` remember the ends of containers. False with an
-   exception if the value is cut or wrong. */
+/* Move d->p past a value, including all containers in it, and, with `keep`, remember the ends of these containers.
+   Return false with an exception set if the value is cut or wrong. */
 static ALWAYS_INLINE bool typed_pass(TypedDecoder *d, const bool keep)
 {
     TypedEnds *const ends = &d->ends;
@@ -52,7 +53,7 @@ static ALWAYS_INLINE bool typed_pass(TypedDecoder *d, const bool keep)
                 return typed_mismatch(d) != NULL;
             p += h.size;
             const uint64_t length = (uint64_t)h.length + (h.kind == FORMAT_EXT);
-            /* each value takes at least a byte, so their number cannot overflow */
+            /* each value takes at least one byte, so the number of values cannot overflow */
             if (length > (uint64_t)(end - p))
                 return typed_mismatch(d) != NULL;
             if (!is_container(h.kind))
@@ -87,7 +88,7 @@ static ALWAYS_INLINE bool typed_pass(TypedDecoder *d, const bool keep)
     return true;
 }
 
-/* Move past the bytes of a value; only text is checked. */
+/* Return a Raw with the bytes of a value, and move past the value. Text must be UTF-8, unless it is in a container. */
 static NEVER_INLINE PyObject *typed_raw(TypedDecoder *d)
 {
     const unsigned char *const start = d->p;
@@ -104,7 +105,7 @@ static NEVER_INLINE PyObject *typed_raw(TypedDecoder *d)
 
 /* The state of skipping the keys and values of a map. */
 typedef struct {
-    bool known; /* the ends are remembered, and the next container has this entry */
+    bool known; /* an outer union has remembered the ends of containers; `next` is the entry of the next container */
     size_t next;
 } TypedScan;
 
@@ -121,7 +122,7 @@ static TypedScan typed_scan_start(TypedDecoder *d)
     return (TypedScan){true, ends->next};
 }
 
-/* Move to the end of a key or value; false with an exception if it is cut or wrong. */
+/* Move d->p past a key or value; return false with an exception set if it is cut or wrong. */
 static bool typed_scan_pass(TypedDecoder *d, TypedScan *scan)
 {
     TypedEnds *const ends = &d->ends;
@@ -136,10 +137,11 @@ static bool typed_scan_pass(TypedDecoder *d, TypedScan *scan)
         scan->next = entry->entry.next;
         return true;
     }
-    return typed_pass(d, false); /* it contains no values */
+    return typed_pass(d, false); /* no entry, so the value is not a container, or is an empty one */
 }
 
-/* Choose the part of a union by the current value, its tag; NULL, perhaps with an exception. */
+/* Return the part of a union that the tag's value, at d->p, chooses; NULL, perhaps with an exception set, if none
+   fits. */
 static const TypedNode *typed_by_tag(TypedDecoder *d, const TypedNode *node)
 {
     for (Py_ssize_t i = 0; i < node->texts_count; i++)
@@ -164,7 +166,7 @@ static const TypedNode *typed_by_tag(TypedDecoder *d, const TypedNode *node)
     return index >= 0 && index < node->parts_count ? node->parts[index] : NULL;
 }
 
-/* Move past a str key, and get its start; false for any other key. */
+/* Move d->p past a str key, and get the start and size of its text; return false for any other key. */
 static bool typed_scan_key(TypedDecoder *d, const unsigned char **text, uint64_t *n)
 {
     if (!STR_LENGTH(d, n) || (uint64_t)(d->end - d->p) < *n)
@@ -196,7 +198,8 @@ static const TypedNode *typed_scan_for_tag(TypedDecoder *d, const TypedNode *nod
     return NULL;
 }
 
-/* Choose the first object of a union whose distinguishing keys (those that later objects lack) are all present. */
+/* Return the first object of a union whose distinguishing keys (the keys that later objects lack) are all present;
+   NULL, perhaps with an exception set, if none fits. */
 static const TypedNode *typed_scan_for_keys(TypedDecoder *d, const TypedNode *node, uint64_t left)
 {
     const Py_ssize_t count = node->choices_count, keys = count ? node->choices[count - 1].keys_end : 0;
@@ -240,7 +243,7 @@ done:
     return found;
 }
 
-/* Choose the object of a union for the current map; NULL with an exception if none fits. */
+/* Return the object of a union that fits the map at d->p; NULL with an exception set if none fits. */
 static const TypedNode *typed_object_of(TypedDecoder *d, const TypedNode *node)
 {
     const unsigned char *const start = d->p;

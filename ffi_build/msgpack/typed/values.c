@@ -2,8 +2,9 @@
 /*
  * The state of typed decoding, and the values that are not containers: numbers, text, and values that Python reads.
  *
- * C only detects that a message is wrong, and raises `mismatch`, `refused` if Python code refuses a value, or the exception of
- * a reader. Then Python reads the message again and finds where and why (cpkg/typed/walker.py).
+ * C only detects that a message is wrong. It raises `mismatch`, or `refused` if Python code refuses a value, or the
+ * exception of a reader. Then Python reads the message again, and finds where and why it is wrong
+ * (cpkg/typed/walker.py).
  */
 #pragma once
 
@@ -20,41 +21,41 @@
 #define TYPED_VALUES 128
 #define TYPED_TICKS 0x3fff
 
-/* A container that is not empty. While it is scanned, `left` and `outer` are used; once its end is known, `end` and
-   `next`. */
+/* A container of the message that is not empty. While it is skipped, `left` and `outer` are used; once its end is
+   known, `end` and `next` are used. */
 typedef struct {
     Py_ssize_t start;
     union {
         Py_ssize_t end;
-        uint64_t left; /* values */
+        uint64_t left; /* number of values still to skip */
     } at;
     union {
-        size_t next;  /* the entry after those of its contents */
-        size_t outer; /* the entry of the container around it */
+        size_t next;  /* index of the entry after those of the containers inside */
+        size_t outer; /* index of the entry of the container around it, or TYPED_NO_ENTRY */
     } entry;
 } TypedEnd;
 
-/* In the order of the message: all containers in the part that ends at `covered`. */
+/* All containers in the part of the message that ends at `covered`, in the order of the message. */
 typedef struct {
     TypedEnd *entries;
-    size_t count, capacity, next; /* earlier entries are no longer needed */
+    size_t count, capacity, next; /* entries before `next` are no longer needed */
     Py_ssize_t covered;
 } TypedEnds;
 
 typedef struct {
     const unsigned char *p, *end, *data;
     const TypedTable *table;
-    PyObject *source; /* the bytes object */
+    PyObject *source; /* the bytes object with the message */
     bool gc_held;
     unsigned ticks;
     Py_ssize_t max_depth;
-    uintptr_t floor;   /* of the C stack */
-    int64_t room;      /* the weight that values may still have beyond untyped ones, in bytes */
-    bool stopped;      /* by an exception that the message did not cause */
-    uint64_t reserved; /* preallocated items of open containers */
-    KeyMeters meters;  /* the meters of open dicts and sets; their levels are depths */
+    uintptr_t floor;   /* stack_floor() */
+    int64_t room;      /* the bytes of memory that values may still take beyond those of untyped values */
+    bool stopped;      /* an exception that the message did not cause has ended decoding */
+    uint64_t reserved; /* number of items allocated in advance, for all open containers */
+    KeyMeters meters;  /* the meters of open dicts and sets; the level of a meter is a depth */
     TypedEnds ends;    /* the ends of containers that were skipped to choose the object of a union */
-    PyObject **values; /* the fields of open objects */
+    PyObject **values; /* the stack of the fields of open objects */
     size_t top, capacity;
     PyObject *inline_values[TYPED_VALUES];
 } TypedDecoder;
@@ -65,7 +66,7 @@ static NEVER_INLINE PyObject *typed_mismatch(const TypedDecoder *d)
     return NULL;
 }
 
-/* Python code is about to run. */
+/* Turn the garbage collector on again, because Python code is about to run. */
 static ALWAYS_INLINE void typed_python(TypedDecoder *d)
 {
     if (UNLIKELY(d->gc_held)) {
@@ -74,7 +75,7 @@ static ALWAYS_INLINE void typed_python(TypedDecoder *d)
     }
 }
 
-/* Call this once per item: signal handlers run now and then. */
+/* Call this once per item. Now and then it runs signal handlers; it returns false if a handler raised. */
 static ALWAYS_INLINE bool typed_tick(TypedDecoder *d)
 {
     if (LIKELY(++d->ticks & TYPED_TICKS))
@@ -84,8 +85,8 @@ static ALWAYS_INLINE bool typed_tick(TypedDecoder *d)
     return !d->stopped;
 }
 
-/* Raise a Refused, from which the walker creates the error: the exception or text of the problem at an offset, and the value
-   if it is not NULL. Returns NULL. */
+/* Raise `refused`, from which cpkg/typed/walker.py creates the error. `what` is an exception, or a text that describes
+   the problem; the value begins at `offset`; `value` may be NULL. Returns NULL. */
 static NEVER_INLINE PyObject *typed_refuse(const TypedDecoder *d, PyObject *what, Py_ssize_t offset, const char *role,
                                            PyObject *value)
 {
@@ -96,7 +97,7 @@ static NEVER_INLINE PyObject *typed_refuse(const TypedDecoder *d, PyObject *what
     return NULL;
 }
 
-/* Convert an exception that Python code raised for the value at an offset to a Refused. Returns NULL. */
+/* Convert the exception that Python code raised for the value at an offset to `refused`. Returns NULL. */
 static NEVER_INLINE PyObject *typed_refused(TypedDecoder *d, Py_ssize_t offset, const char *role, PyObject *value)
 {
     PyObject *type, *exc, *traceback;
@@ -120,7 +121,8 @@ static ALWAYS_INLINE Py_ssize_t typed_offset(const TypedDecoder *d)
     return d->p - d->data;
 }
 
-/* Count weight beyond that of untyped values; false with LimitError, to which the caller adds the text. */
+/* Count bytes of memory beyond those of untyped values. Above the limit, return false with a LimitError set, which has
+   no text yet: Python code adds it. */
 static NEVER_INLINE bool typed_weigh(TypedDecoder *d, int64_t bytes, Py_ssize_t offset)
 {
     d->room -= bytes;
@@ -143,14 +145,15 @@ static NEVER_INLINE bool typed_too_deep(TypedDecoder *d, Py_ssize_t depth)
     return false;
 }
 
-/* Whether another container may be opened; false with an exception. */
+/* Return whether another container may be opened; false with an exception set. */
 static ALWAYS_INLINE bool typed_may_nest(TypedDecoder *d, Py_ssize_t depth)
 {
     return (LIKELY(depth >= 1) && LIKELY(STACK_POSITION() >= d->floor)) || typed_too_deep(d, depth);
 }
 
-/* Read the length in the header at d->p: the shortest form is `fix` to `fix` + `most`, and the other forms follow `next`, in
-   the sizes of `forms`. d->p moves past the header. False for any other header. */
+/* Read the length in the header at d->p, and move past the header; return false for any other header. The first byte is
+   `fix` to `fix` + `most` if it contains the length. The formats from `next` on have length fields of 1 (only with
+   `from_1`), 2 and 4 bytes. */
 static ALWAYS_INLINE bool typed_length(TypedDecoder *d, unsigned fix, unsigned most, unsigned next, bool from_1,
                                        uint64_t *n)
 {
@@ -233,7 +236,7 @@ static ALWAYS_INLINE PyObject *typed_str(TypedDecoder *d)
     return text;
 }
 
-/* Whether a text comes next. */
+/* Return whether the value at d->p is this text. */
 static ALWAYS_INLINE bool typed_text_is(const TypedDecoder *d, const PackedText *text)
 {
     const Py_ssize_t left = d->end - d->p, size = text->size;
@@ -281,7 +284,7 @@ static NEVER_INLINE PyObject *typed_slow(TypedDecoder *d, const TypedNode *node,
     if (!node->slow)
         return typed_mismatch(d);
     typed_python(d);
-    /* its exceptions are those that this function may raise itself */
+    /* `slow` raises the final exceptions itself: the message need not be read again */
     d->stopped = true;
     PyObject *pair = PyObject_CallFunction(node->slow, "Onn", d->source, (Py_ssize_t)(d->p - d->data), depth);
     if (!pair)
@@ -321,14 +324,15 @@ static NEVER_INLINE PyObject *typed_any(TypedDecoder *d, Py_ssize_t depth)
     return o;
 }
 
-/* The data and the code of the ext value at d->p, or NULL. */
+/* Return the data of the ext value at d->p, and get its code and size; NULL, without an exception, for any other
+   value. */
 static ALWAYS_INLINE const unsigned char *typed_ext(const TypedDecoder *d, int *code, size_t *size)
 {
     const unsigned char *content = d->p;
     const size_t left = (size_t)(d->end - content);
     const unsigned fixed = *content - 0xd4u;
     if (LIKELY(left > 2) &&
-        (fixed <= 4 || LIKELY(*content == 0xc7))) { /* the length is in the first byte or the next */
+        (fixed <= 4 || LIKELY(*content == 0xc7))) { /* the first or the second byte has the length */
         *size = fixed <= 4 ? (size_t)1 << fixed : content[1];
         content += fixed <= 4 ? 1 : 2;
     }
@@ -356,7 +360,7 @@ static NEVER_INLINE PyObject *typed_ext_type(TypedDecoder *d)
     return ext_value(S.ExtType, code, PyBytes_FromStringAndSize((const char *)content, (Py_ssize_t)size));
 }
 
-/* Read a value of an extension type, or its text. The code of a Timestamp is -1. */
+/* Read a value of an extension type, or text that represents such a value. The code of a Timestamp is -1. */
 static NEVER_INLINE PyObject *typed_extension(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
 {
     const unsigned char *const start = d->p;
@@ -393,7 +397,7 @@ static NEVER_INLINE PyObject *typed_extension(TypedDecoder *d, const TypedNode *
     return typed_slow(d, node, depth);
 }
 
-/* Call dec_hook with a class and an untyped value. */
+/* Read an untyped value, and let dec_hook convert it to the node's class. */
 static NEVER_INLINE PyObject *typed_hooked(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
 {
     const Py_ssize_t offset = typed_offset(d);
@@ -430,7 +434,7 @@ static bool typed_numbers_hold(const TypedNode *node, PyObject *value)
     const bool real = PyFloat_CheckExact(value);
     long long whole = real ? 0 : PyLong_AsLongLongAndOverflow(value, &overflow);
     const double number = real ? PyFloat_AS_DOUBLE(value) : 0;
-    if (overflow) /* up to 2**64 - 1; bounds are smaller */
+    if (overflow) /* the value is from 2**63 to 2**64 - 1, and bounds are at most 2**53 */
         whole = LLONG_MAX;
     for (int i = 0; i < node->bounds_count; i++) {
         const TypedBound *bound = &node->bounds[i];
@@ -454,7 +458,7 @@ static bool typed_numbers_hold(const TypedNode *node, PyObject *value)
     return true;
 }
 
-/* Whether a value is within the bounds; false with an exception if comparing fails. */
+/* Return whether a value is within the bounds; false with an exception set if comparing fails. */
 static bool typed_bounds_hold(const TypedNode *node, PyObject *value)
 {
     if (LIKELY(node->by_number))
@@ -468,7 +472,7 @@ static bool typed_bounds_hold(const TypedNode *node, PyObject *value)
     return holds;
 }
 
-/* Return the value at an offset, or NULL if it violates a constraint. */
+/* Return the value that begins at an offset; NULL with an exception set if it violates a constraint. */
 static NEVER_INLINE PyObject *typed_check(TypedDecoder *d, const TypedNode *node, PyObject *value, Py_ssize_t offset)
 {
     bool holds = true;

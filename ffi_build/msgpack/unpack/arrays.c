@@ -10,19 +10,19 @@
 #include "../common/value_classes.c"
 
 #define ARRAY_DIMENSIONS_READ 8
-#define ARRAY_VIEW_MIN 4096 /* smaller arrays are copied, in bytes: a view keeps the message alive */
+#define ARRAY_VIEW_MIN 4096 /* arrays of fewer bytes are copied, because a view keeps the whole message alive */
 
 typedef struct {
-    bool of_python;     /* array.array */
+    bool of_python;     /* array.array; otherwise a numpy array */
     char kind;          /* b, i, u, f or c, as in numpy's dtypes */
     bool big;           /* big-endian */
-    unsigned size_log2; /* of an item in bytes */
+    unsigned size_log2; /* binary logarithm of the size of an item in bytes */
     int dimensions;
     uint64_t shape[ARRAY_DIMENSIONS_READ];
-    size_t start, bytes; /* the start of the items, and their size in bytes */
+    size_t start, bytes; /* the position of the first item in the data, and the size of all items */
 } ArrayHead;
 
-/* Read a dtype such as "<f8". */
+/* Read a dtype such as "<f8"; return false for a dtype that is not supported. */
 static bool read_dtype(ArrayHead *h, const unsigned char *s, size_t n)
 {
     if (n < 3 || n > 4 || (s[0] != '<' && s[0] != '>' && s[0] != '|') || !s[1] || !strchr(NUMBER_KINDS, s[1]))
@@ -46,7 +46,7 @@ static bool read_dtype(ArrayHead *h, const unsigned char *s, size_t n)
     }
 }
 
-/* Read the data before the items; false for a rare case. */
+/* Read the head of an array, the data before its items; return false for a rare case, which is left to Python. */
 static bool read_array_head(ArrayHead *h, const unsigned char *s, size_t n)
 {
     const unsigned char *p = s + 2, *const end = s + n;
@@ -64,7 +64,7 @@ static bool read_array_head(ArrayHead *h, const unsigned char *s, size_t n)
             return false;
         if ((length = *p++) > 0x7f) {
             const size_t size = (size_t)1 << (length & 3);
-            if (length < 0xcc || length > 0xce || (size_t)(end - p) < size) /* of 64 bits: too large for most arrays */
+            if (length < 0xcc || length > 0xce || (size_t)(end - p) < size) /* lengths of 64 bits are rare */
                 return false;
             length = big_endian(p, size);
             p += size;
@@ -82,7 +82,7 @@ static bool read_array_head(ArrayHead *h, const unsigned char *s, size_t n)
     return n - h->start == h->bytes;
 }
 
-/* The dtype of an array, borrowed; NULL with an exception. */
+/* Return the dtype of an array, borrowed; NULL with an exception set on failure. */
 static PyObject *numpy_dtype(const ArrayHead *h)
 {
     const int kind = (int)(strchr(NUMBER_KINDS, h->kind) - NUMBER_KINDS);
@@ -97,8 +97,8 @@ static PyObject *numpy_dtype(const ArrayHead *h)
     return KEPT(numpy_dtypes[kind][h->size_log2][h->big]);
 }
 
-/* Create a numpy array whose head was read. The data of the extension value are part of `source`, or are copied. NULL with
-   an exception. */
+/* Return a numpy array whose head was read; `s` is the data of the extension value. The array is a view of `source`,
+   the bytes object that contains the data, or has a copy. Return NULL with an exception set on failure. */
 static PyObject *numpy_array(const ArrayHead *h, const unsigned char *s, PyObject *source)
 {
     const unsigned char *items = s + h->start;
@@ -125,7 +125,7 @@ static PyObject *numpy_array(const ArrayHead *h, const unsigned char *s, PyObjec
     return made;
 }
 
-/* Read such an array into `to`, which is NULL after an exception. */
+/* Read a numpy array into `to`, which is NULL after an exception; return false if the value is left to Python. */
 static NEVER_INLINE bool read_numpy_array(const unsigned char *s, size_t n, PyObject *source, PyObject **to)
 {
     ArrayHead h;

@@ -9,8 +9,8 @@
 #include "parse_loop.c"
 #include "parser_state.c"
 
-/* Get the bytes of a buffer; `view` must be released. Contiguous buffers of single bytes are used directly, others are
-   copied or refused, as in msgpack. */
+/* Get the bytes of an object's buffer into `view`, which must be released; return 0, or -1 with an exception set. As in
+   msgpack, buffers that are not contiguous are copied, and buffers whose items are not single bytes are refused. */
 static int input_get(PyObject *o, Py_buffer *view)
 {
     if (PyObject_GetBuffer(o, view, PyBUF_FULL_RO) < 0)
@@ -31,8 +31,8 @@ static int input_get(PyObject *o, Py_buffer *view)
     return result;
 }
 
-/* Unpack the object at `offset` and set *end to its end; if `end` is NULL, the input must end there. `source` is the owner
-   of the data. */
+/* Unpack the object at `offset` and set *end to its end; if `end` is NULL, nothing may follow the object. `source` owns
+   the data. */
 static ALWAYS_INLINE PyObject *unpack_data(const UnpackOptions *options, const unsigned char *data, Py_ssize_t size,
                                            Py_ssize_t offset, PyObject *source, Py_ssize_t *end)
 {
@@ -81,7 +81,7 @@ static PyObject *unpack_object(UnpackOptions *options, PyObject *packed, Py_ssiz
     if (unpack_options_check(options) < 0)
         return NULL;
     if (UNLIKELY(options->bin_view)) {
-        /* the object that a buffer names as its owner may have another buffer, or none */
+        /* views need an object that exports exactly this buffer; the owner that a buffer names may not be one */
         viewed = PyMemoryView_FromObject(packed);
         if (!viewed)
             return NULL;
@@ -98,7 +98,8 @@ static PyObject *unpack_object(UnpackOptions *options, PyObject *packed, Py_ssiz
     return o;
 }
 
-/* Call the function with this name that implements the option `type`, with the same arguments. */
+/* Call the function of cpkg.typed that implements the option `type` for the function `name`, with the same
+   arguments. */
 static NEVER_INLINE PyObject *typed_call(const char *name, PyObject *const *args, Py_ssize_t n, PyObject *keyword_names)
 {
     PyObject *function = typed_function(name);

@@ -2,11 +2,11 @@
 /*
  * Huge pages for the objects of a large message.
  *
- * Half of the time to unpack tens of megabytes goes into page faults: the interpreter maps memory for small objects in
- * arenas of 1 MiB, and each fault brings in 4 KiB. So for a large message several arenas are taken from the interpreter's
- * allocator in advance. The kernel places consecutive mappings side by side, so that together they can be advised to use
- * huge pages; a single arena is too small for that. At the end of the call, unused arenas are returned to the allocator,
- * which later frees the others when they become empty, as usual.
+ * Page faults take half of the time to unpack tens of megabytes: the interpreter maps memory for small objects in
+ * arenas of 1 MiB, and each page fault makes only 4 KiB available. So for a large message, several arenas are taken
+ * from the interpreter's allocator in advance. The kernel places consecutive mappings side by side, so that it can use
+ * huge pages for several arenas together; a single arena is too small for that. At the end of the call, unused arenas
+ * are returned to the allocator. The interpreter frees the others when they become empty, as usual.
  */
 #pragma once
 
@@ -25,15 +25,15 @@
 
 typedef struct {
     bool held;
-    int next, count; /* arenas[next:count] are left */
-    size_t size;     /* of each */
+    int next, count; /* arenas[next..count) are unused */
+    size_t size;     /* the size of each arena */
     void *arenas[ARENAS_AHEAD_MAX];
 } ArenasAhead;
 
-static PyObjectArenaAllocator arena_allocator;   /* as found at import */
-static _Thread_local ArenasAhead *arenas_in_use; /* of the call that this thread is in */
+static PyObjectArenaAllocator arena_allocator;   /* the allocator that was found at import */
+static _Thread_local ArenasAhead *arenas_in_use; /* the arenas of this thread's current call */
 
-/* Allocate more arenas, and advise the kernel (madvise) to use huge pages for them and for those still unused. */
+/* Allocate more arenas, and advise the kernel (madvise) to use huge pages for all unused arenas. */
 static void arenas_fill(ArenasAhead *ahead, size_t size)
 {
     int left = ahead->count - ahead->next, wanted = ahead->count ? 2 * ahead->count : ARENAS_AHEAD_MIN;
@@ -48,24 +48,25 @@ static void arenas_fill(ArenasAhead *ahead, size_t size)
         ahead->arenas[ahead->count++] = arena;
     }
     for (int i = 0; i < ahead->count; i++) {
-        /* mappings grow downwards */
+        /* a later mapping has a lower address */
         uintptr_t low = (uintptr_t)ahead->arenas[i], high = low + size;
         for (; i + 1 < ahead->count && (uintptr_t)ahead->arenas[i + 1] + size == low; i++)
             low -= size;
-        /* only advice: nothing is lost if the kernel has no huge pages */
+        /* errors are ignored, because without huge pages everything still works */
         (void)madvise((void *)low, (size_t)(high - low), MADV_HUGEPAGE);
     }
 }
 
-/* The arena allocator during a call. Other threads may also use it, when the call runs Python code, or in interpreters with
-   their own GIL; for them it calls the original allocator. */
+/* The interpreter's arena allocator during a call. Other threads may also call this function: when the call runs Python
+   code, or in interpreters with their own GIL. For them it calls the original allocator. */
 static void *arena_alloc(void *ctx, size_t size)
 {
     ArenasAhead *ahead = arenas_in_use;
-    /* with the huge pages option of 3.15, arenas have the size of a huge page */
+    /* with 3.15's option for huge pages, an arena already has the size of a huge page */
     if (!ahead || size >= HUGE_PAGE || (ahead->count && ahead->size != size))
         return arena_allocator.alloc(ctx, size);
-    /* The last arenas end inside a huge page, which is allocated as a whole only if its other part is mapped at the first access. */
+    /* The last arenas end inside a huge page. The kernel allocates it as a whole only if the next arenas are mapped
+       before the first access, so more arenas are allocated before these are used. */
     if (ahead->count - ahead->next <= (int)(HUGE_PAGE / size))
         arenas_fill(ahead, size);
     return ahead->next < ahead->count ? ahead->arenas[ahead->next++] : NULL;
@@ -76,7 +77,7 @@ static void arenas_setup(void)
     PyObject_GetArenaAllocator(&arena_allocator);
 }
 
-/* Not with a limited address space: memory that is taken in advance could be missing elsewhere. */
+/* Return false if the process has limited memory, because arenas taken in advance could then be missing elsewhere. */
 static bool arenas_are_plenty(void)
 {
     struct rlimit space, data;
@@ -84,7 +85,7 @@ static bool arenas_are_plenty(void)
            data.rlim_cur == RLIM_INFINITY;
 }
 
-/* Not if another allocator is installed, by a profiler or an outer call. */
+/* Install arena_alloc(); return false if a profiler or an outer call has installed another allocator. */
 static bool arenas_install(ArenasAhead *ahead)
 {
     PyObjectArenaAllocator now;
@@ -92,7 +93,7 @@ static bool arenas_install(ArenasAhead *ahead)
     if (now.alloc != arena_allocator.alloc || now.free != arena_allocator.free || now.ctx != arena_allocator.ctx)
         return false;
     arenas_in_use = ahead;
-    /* Only one pointer changes, and both of its values are valid at any time for any thread. */
+    /* Only one pointer changes, and any thread may call both functions at any time. */
     now.alloc = arena_alloc;
     PyObject_SetArenaAllocator(&now);
     return true;
@@ -102,7 +103,7 @@ static void arenas_uninstall(void)
 {
     PyObjectArenaAllocator now;
     PyObject_GetArenaAllocator(&now);
-    if (now.alloc == arena_alloc) /* unless a profiler was started meanwhile */
+    if (now.alloc == arena_alloc) /* false if a profiler was started meanwhile */
         PyObject_SetArenaAllocator(&arena_allocator);
     arenas_in_use = NULL;
 }
@@ -125,7 +126,8 @@ static NEVER_INLINE void arenas_end(ArenasAhead *ahead)
     arenas_give_back(ahead);
 }
 
-/* Take arenas in advance until arenas_release(), which every exit of the call must call. */
+/* From here to arenas_release(), take arenas in advance if the message is large. Every path out of the caller must call
+   arenas_release(). */
 static ALWAYS_INLINE void arenas_hold(ArenasAhead *ahead, Py_ssize_t message_size)
 {
     ahead->held = UNLIKELY(message_size >= ARENAS_AHEAD_MESSAGE) && arenas_begin(ahead);
@@ -137,13 +139,14 @@ static ALWAYS_INLINE void arenas_release(ArenasAhead *ahead)
         arenas_end(ahead);
 }
 
-/* For an object that arrives in pieces: the arenas are kept from call to call in *kept, which is NULL at first. */
+/* Like arenas_hold(), for an object that arrives in pieces and has `taken` bytes so far: unused arenas are kept from
+   call to call in *kept, which is NULL at first. */
 static ALWAYS_INLINE void arenas_hold_kept(ArenasAhead **kept, uint64_t taken)
 {
     if (LIKELY(taken < (uint64_t)ARENAS_AHEAD_MESSAGE))
         return;
     if (!*kept && arenas_are_plenty())
-        *kept = PyMem_Calloc(1, sizeof **kept); /* without it, the object is decoded like a small one */
+        *kept = PyMem_Calloc(1, sizeof **kept); /* without memory, decode the object like a small one */
     if (*kept)
         (*kept)->held = arenas_install(*kept);
 }
@@ -156,7 +159,7 @@ static ALWAYS_INLINE void arenas_release_kept(ArenasAhead *kept)
     }
 }
 
-/* The object is complete, or was given up. */
+/* Return the unused arenas, after the object is complete or was given up. */
 static ALWAYS_INLINE void arenas_drop_kept(ArenasAhead **kept)
 {
     if (UNLIKELY(*kept != NULL)) {

@@ -10,32 +10,31 @@
 #include "../common/state.c"
 
 enum {
-    METERED_PAIRS = 8,      /* maps of fewer pairs are not metered, ... */
-    METERED_NUMBERS = 512,  /* ... nor numbers in maps of fewer pairs: a probe takes a nanosecond or two */
-    KEY_PROBES = 40,        /* average number of probes allowed for each key of a message, and one more ... */
-    KEYS_PROBE = 1 << 11,   /* ... for each of so many keys in its map, ... */
-    MORE_PROBES_MAX = 256,  /* ... up to this many more, ... */
-    SPARE_PROBES = 1 << 14, /* ... and in addition, for the whole message */
-    EQUAL_PROBES = 8,       /* the probes that a key with an equal hash counts as: the comparison may run Python code */
-    TAGS = 251,
+    METERED_PAIRS = 8,      /* maps with fewer pairs are not metered */
+    METERED_NUMBERS = 512,  /* in maps with fewer pairs, numbers are not metered: such a probe takes 1 or 2 ns */
+    KEY_PROBES = 40,        /* each key of a message allows this many probes; */
+    KEYS_PROBE = 1 << 11,   /* each KEYS_PROBE keys that its map has so far allow one more, */
+    MORE_PROBES_MAX = 256,  /* but at most this many more; */
+    SPARE_PROBES = 1 << 14, /* each message allows this many in addition */
+    EQUAL_PROBES = 8,       /* a key with an equal hash counts as this many, because comparing it may run Python code */
+    TAGS = 251,             /* the number of different tags */
 };
 
 static const long long HASHES_END = (1LL << 61) - 1; /* ints from 0 to below this value are their own hashes */
 
-/* The keys of one open map that are neither str nor bytes; keys of these two types only enlarge the dict's table. Typed
-   decoding also meters sets, whose tables are at least as large and are probed alike. */
+/* The keys of one open map, except str and bytes, which only enlarge the dict's table. Typed decoding also meters sets:
+   their tables are at least as large, and their probes are counted like those of dicts. */
 typedef struct KeyMeter {
-    struct KeyMeter *outer; /* of a map around this one */
-    Py_ssize_t level;       /* of the map's frame */
-    Py_ssize_t
-        base; /* while there are no tags: all keys are ints from `base` to below `base` plus the number of slots */
-    Py_hash_t *hashes; /* in the order of the keys */
-    uint8_t *tags;     /* of the keys in the table's slots; 0 is free */
+    struct KeyMeter *outer; /* the meter of the next map around this one */
+    Py_ssize_t level;       /* the level of the map's frame */
+    Py_ssize_t base;   /* while `tags` is NULL, all keys are ints from `base` to `base` + `mask`, without collisions */
+    Py_hash_t *hashes; /* the hashes of the keys, in the order of the keys */
+    uint8_t *tags;     /* for each slot of the table, the tag of its key, or 0 if the slot is free */
     size_t mask, count;
-    uint64_t probes; /* since the table grew */
+    uint64_t probes; /* the probes since the table grew */
 } KeyMeter;
 
-/* What all maps of a message share. */
+/* The key meters of a message, and the probes of all its maps. */
 typedef struct {
     KeyMeter *innermost;
     uint64_t probes, allowed;
@@ -58,8 +57,9 @@ static void key_meters_clear(KeyMeters *all)
     all->allowed = SPARE_PROBES;
 }
 
-/* Put a key into the table and count the probes, which are those of the dict. Returns its slot, and whether another key may
-   have the same hash: one with the same tag, of which there are 251. A byte per slot is little compared with the dict. */
+/* Put a key into the table and count the probes, as many as the dict needs. Return the key's slot. `equal` becomes
+   whether another key may have the same hash, because it has the same tag. Tags need only one byte per slot, unlike
+   hashes. */
 static size_t key_meter_put(KeyMeters *all, KeyMeter *meter, Py_hash_t hash, bool *equal)
 {
     const uint8_t *tags = meter->tags;
@@ -74,7 +74,7 @@ static size_t key_meter_put(KeyMeters *all, KeyMeter *meter, Py_hash_t hash, boo
     }
     *equal = same > 0;
     probes += (EQUAL_PROBES - 1) * same;
-    if (probes > EQUAL_PROBES * meter->count) /* in a small table the probe sequence passes a key more than once */
+    if (probes > EQUAL_PROBES * meter->count) /* in a small table, probes may meet a key several times */
         probes = EQUAL_PROBES * meter->count;
     meter->tags[i] = tag;
     meter->probes += probes;
@@ -82,7 +82,7 @@ static size_t key_meter_put(KeyMeters *all, KeyMeter *meter, Py_hash_t hash, boo
     return i;
 }
 
-/* The number of slots in the table of a dict of `pairs`. */
+/* Return the number of slots in the table of a dict with this many pairs. */
 static size_t key_meter_size(size_t pairs)
 {
     size_t size = 8;
@@ -91,7 +91,7 @@ static size_t key_meter_size(size_t pairs)
     return size;
 }
 
-/* Whether a key is an int that is its own hash and that shares its slot with no other key of the container. */
+/* Return whether a key is an int that is its own hash and cannot collide, while the meter has no tags (see `base`). */
 static ALWAYS_INLINE bool key_meter_is_apart(const KeyMeter *meter, PyObject *key)
 {
     int overflow;
@@ -106,15 +106,15 @@ static ALWAYS_INLINE bool key_is_number(PyObject *key)
     return PyLong_CheckExact(key) || PyFloat_CheckExact(key) || PyBool_Check(key) || key == Py_None;
 }
 
-/* Allow probes for a key of a container that has `present` keys, including this one. */
+/* Allow more probes for one more key of a container, which then has `present` keys. */
 static ALWAYS_INLINE void key_meter_allow(KeyMeters *all, size_t present)
 {
     const size_t more = present / KEYS_PROBE;
     all->allowed += KEY_PROBES + (more < MORE_PROBES_MAX ? more : MORE_PROBES_MAX);
 }
 
-/* Whether a key needs no further check, before it is put into the dict or set of the frame at `level`, which has `present`
-   keys and will have about `pairs`. */
+/* Return whether a key may be put into a dict or set without key_meter_add(). The container is in the frame at `level`,
+   has `present` keys and will have about `pairs`. */
 static ALWAYS_INLINE bool key_meter_passes(KeyMeters *all, Py_ssize_t level, PyObject *key, size_t present,
                                            uint64_t pairs)
 {
@@ -128,7 +128,7 @@ static ALWAYS_INLINE bool key_meter_passes(KeyMeters *all, Py_ssize_t level, PyO
     return true;
 }
 
-/* Resize the table to that of a dict of `pairs`; false without memory. */
+/* Resize the table for a dict with this many pairs; return false with an exception set on failure. */
 static bool key_meter_grow(KeyMeters *all, KeyMeter *meter, size_t pairs)
 {
     const size_t size = key_meter_size(pairs);
@@ -143,7 +143,7 @@ static bool key_meter_grow(KeyMeters *all, KeyMeter *meter, size_t pairs)
         return false;
     }
     meter->mask = size - 1;
-    all->probes -= meter->probes; /* the larger table counts its probes anew */
+    all->probes -= meter->probes; /* the probes are counted again for the larger table */
     meter->probes = 0;
     bool equal;
     for (size_t number = 0; number < meter->count; number++)
@@ -151,7 +151,8 @@ static bool key_meter_grow(KeyMeters *all, KeyMeter *meter, size_t pairs)
     return true;
 }
 
-/* Put the keys of a container, which are all ints without collisions so far, into a table; false with an exception. */
+/* Put the keys of a container, so far all ints without collisions, into a new table; return false with an exception set
+   on failure. */
 static bool key_meter_fill(KeyMeters *all, KeyMeter *meter, PyObject *container)
 {
     if (!key_meter_grow(all, meter, (meter->mask + 1) * 2 / 3))
@@ -171,8 +172,9 @@ static bool key_meter_fill(KeyMeters *all, KeyMeter *meter, PyObject *container)
 }
 
 /*
- * Count a key before it is put into `dict` (or a set) of the frame at `level`, created for `pairs`. Returns 1, or 0 with
- * LimitError if too many keys collide, or -1 with the exception of a key's own comparison.
+ * Count a key before it is put into `dict` (or a set), which is in the frame at `level` and was created for `pairs`.
+ * Return 1, or 0 with LimitError set if too many keys collide (or MemoryError), or -1 with the exception of a key's own
+ * comparison.
  */
 static int key_meter_add(KeyMeters *all, Py_ssize_t level, Py_ssize_t pairs, PyObject *dict, PyObject *key,
                          Py_hash_t hash)
@@ -209,7 +211,7 @@ static int key_meter_add(KeyMeters *all, Py_ssize_t level, Py_ssize_t pairs, PyO
     bool equal = false;
     size_t slot = key_meter_put(all, meter, hash, &equal);
     if (equal) {
-        /* an equal key needs no slot */
+        /* if the dict has an equal key, this one takes no slot */
         int known = is_dict ? PyDict_Contains(dict, key) : PySet_Contains(dict, key);
         if (known < 0)
             return -1;

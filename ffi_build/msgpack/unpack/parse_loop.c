@@ -2,12 +2,13 @@
 /*
  * The parser's loop: MessagePack specification, "Formats".
  *
- * The unpack_template.h of msgpack-c is not used: it stores every value in a union before a callback sees it, has no hook
- * for keys, depth or the end of a container, and allocates as much as a header declares. The only part that could be used,
- * the dispatch on the first byte, is one switch.
+ * The unpack_template.h of msgpack-c is not used. It stores every value in a union before it calls a callback, has no
+ * callback for keys, depth or the end of a container, and allocates as much memory as a header declares. Only its
+ * dispatch on the first byte could be used, which is a single switch.
  *
- * parser_run() and parser_skip() (skip.c) mirror each other: one creates the values that the other skips, with the same
- * frames, positions and depth limits. The loops of weigh.c and of the parts for PyPy read headers as parser_skip() does.
+ * parser_run() creates the values that parser_skip() (skip.c) skips. Both use the same frames, positions and depth
+ * limits: a change of one needs the same change of the other. weigh.c and the parts for PyPy read headers as
+ * parser_skip() does.
  */
 #pragma once
 
@@ -22,10 +23,10 @@
 
 #define IN_KEY(f) ((f) && ((f)->in_key || (f)->kind == FRAME_MAP_KEY || (f)->kind == FRAME_PAIRS_KEY))
 
-/* Parse data[*position:size], which continues the data parsed before. `plain` is a compile-time constant: whether all
-   options are plain. PARSE_DONE: *result is the object, owned. PARSE_MORE: *position is where to continue with more data.
-   PARSE_ERROR: an exception is set, the message is given up, and *position is at the invalid value (after it if a hook
-   raised). */
+/* Parse data[*position..size), which continues the data parsed before. `plain` is a compile-time constant: whether all
+   options are plain. PARSE_DONE: *result is the object, a new reference. PARSE_MORE: parsing continues at *position
+   once there is more data. PARSE_ERROR: an exception is set, the message is given up, and *position is at the invalid
+   value, or after the value if a hook raised. */
 static ALWAYS_INLINE enum parse_result parser_run_as(Parser *ps, const unsigned char *data, Py_ssize_t size,
                                                      Py_ssize_t *position, PyObject **result, const bool plain)
 {
@@ -42,7 +43,7 @@ static ALWAYS_INLINE enum parse_result parser_run_as(Parser *ps, const unsigned 
         if (UNLIKELY(end - p < (n))) \
             goto more; \
     } while (0)
-/* read the number of k bytes after the first byte into obj */
+/* read the number in the k bytes after the first byte into obj */
 #define NUMBER(k, expression) \
     NEED(k); \
     obj = (expression); \
@@ -467,7 +468,7 @@ skip:
     p = start;
     at = ps->skip_start;
     ps->skipping = false;
-    f = ps->top ? &ps->frames[ps->top - 1] : NULL; /* the frames may have moved */
+    f = ps->top ? &ps->frames[ps->top - 1] : NULL; /* parser_more_frames() may have moved the frames */
     if (ps->discard)
         obj = new_ref(Py_None);
     else {
@@ -520,7 +521,8 @@ static enum parse_result parser_run(Parser *ps, const unsigned char *data, Py_ss
     return parser_run_as(ps, data, size, position, result, false);
 }
 
-/* For plain options and a parser that skips nothing: testing the other options takes a tenth of a short message's time. */
+/* Do the same as parser_run(), for plain options and a parser that skips nothing. Not testing the other options saves a
+   tenth of the time of a short message. */
 static enum parse_result parser_run_plain(Parser *ps, const unsigned char *data, Py_ssize_t size, Py_ssize_t *position,
                                           PyObject **result)
 {

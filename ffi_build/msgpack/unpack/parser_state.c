@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parser's state, and the values that need more than a line.
+ * The parser's state, its limits, and how it hides unfinished containers.
  *
- * unpackb and Unpacker share one parser. It is iterative: open containers are frames on its own stack, so that depth costs
- * no C stack, and a message may be cut anywhere and continued later. A value is consumed only when it is complete; if the
- * input ends inside a value, the position stays at its header.
+ * unpackb and Unpacker share one parser. It is iterative: open containers are frames on its own stack. So nesting takes
+ * no C stack, and a message may be cut anywhere and continued later. A value is consumed only when it is complete; if
+ * the input ends inside a value, the position stays at the value's header.
  *
- * No Python code must find a list or tuple while it is filled: no hook, no finalizer, and no other thread of a
- * free-threaded build. Its missing items are NULL, and a list moves its slots when it grows. So the garbage collector does
- * not track it as long as such code may run. A dict is complete at any time.
+ * Python code must not find a list or tuple while it is filled, neither in a hook or finalizer nor in another thread of
+ * a free-threaded build. Its missing items are NULL, and a list moves its slots when it grows. So the garbage collector
+ * does not track the list or tuple while such code may run. A dict is valid at any time.
  */
 #pragma once
 
@@ -21,7 +21,7 @@
 
 #define INLINE_FRAMES 24
 
-/* The deepest nesting within a map key: hashing and comparing recurse, on stacks as small as 64 KiB. */
+/* The deepest nesting within a map key, because hashing and comparing a key recurse, on stacks as small as 64 KiB. */
 #define KEY_DEPTH_MAX 32
 
 enum frame_kind {
@@ -29,7 +29,7 @@ enum frame_kind {
     FRAME_TUPLE,
     FRAME_MAP_KEY,
     FRAME_MAP_VALUE,
-    FRAME_PAIRS_KEY, /* for object_pairs_hook: a list of (key, value) */
+    FRAME_PAIRS_KEY, /* of a map for object_pairs_hook: a list of (key, value) */
     FRAME_PAIRS_VALUE,
     FRAME_SKIP, /* counts values without creating objects */
 };
@@ -38,54 +38,55 @@ typedef struct {
     PyObject *obj;       /* the container, owned */
     PyObject *key;       /* the key whose value comes next, owned */
     PyObject **slot;     /* the next allocated slot of a list or tuple */
-    Py_ssize_t slots;    /* how many there are */
+    Py_ssize_t slots;    /* the number of allocated slots that are not filled */
     uint64_t left;       /* items or pairs still to come */
-    uint64_t start;      /* offset of the header */
-    Py_ssize_t reserved; /* the part of the preallocation budget that this frame uses */
+    uint64_t start;      /* offset of the header in the message or stream */
+    Py_ssize_t reserved; /* the number of items that were allocated in advance, see parser_reserve() */
     unsigned char kind;
-    unsigned char in_key; /* the number of open containers of a map key, including this one; 0 outside keys */
-    bool to_tuple;        /* a list that becomes a tuple when it is complete */
-    bool hidden;          /* not tracked by the garbage collector yet */
+    unsigned char in_key; /* the number of open containers in the same map key, including this one; 0 outside keys */
+    bool to_tuple;        /* the container is a list that becomes a tuple when it is complete */
+    bool hidden;          /* the garbage collector does not track the container yet */
 } Frame;
 
 typedef struct {
     const UnpackOptions *options;
-    Py_ssize_t size; /* the size from which default limits follow: that of the input, or max_buffer_size */
+    Py_ssize_t size; /* the size of the input, or max_buffer_size; default limits depend on it */
     bool gc_held;
     enum guard guard;
     Py_ssize_t raw_top; /* values at this depth become Raw, or are skipped; -1 for none */
-    bool discard;       /* skip() */
-    bool counts;        /* items; skip() and unpack_raw() do not */
+    bool discard;       /* whether a skipped value is dropped, as by skip(), and does not become a Raw */
+    bool counts;        /* whether items are counted; skip() and unpack_raw() do not count them */
 
     Frame *frames;
     Py_ssize_t top, capacity;
-    uint64_t items, bytes; /* of the message so far */
+    uint64_t items, bytes; /* number of items, and of bytes in str, bin and ext, in the message so far */
     KeyMeters meters;
     uint64_t base; /* offset of data[0] in the message or stream */
     uint64_t message_start;
     Py_ssize_t reserved;
     bool started;
-    bool broken; /* by an exception that the input did not cause: the next bytes are part of an object */
+    bool broken; /* an exception that the input did not cause has interrupted an object: the next bytes belong to it */
 
     bool skipping;
-    Py_ssize_t skip_top; /* the frames below belong to objects that are created */
+    Py_ssize_t skip_top; /* the number of frames below, whose objects are created and not skipped */
     uint64_t skip_start;
 
-    PyObject *source;              /* the object that the views of bin_view refer to, borrowed; NULL: copies */
-    PyObject *view;                /* memoryview of it or of the latest copy, owned */
-    uint64_t view_start, view_end; /* the range that it covers, as offsets */
+    PyObject *source; /* the object that contains the data, for bin_view; borrowed, NULL if there is none */
+    PyObject *view;   /* a memoryview of the source, or, without a source, of the latest copy; owned */
+    uint64_t view_start, view_end; /* the offsets where the view begins and ends */
     Frame inline_frames[INLINE_FRAMES];
 } Parser;
 
-/* Whether the current exception was raised by a hook; then the stream continues at its position, as in msgpack. Other
-   exceptions may come from anywhere: a TimeoutError usually comes from a signal handler. */
+/* Return whether the current exception is one that a hook usually raises; after it, the stream continues at its
+   position, as in msgpack. Other exceptions may come from anywhere: a TimeoutError usually comes from a signal
+   handler. */
 static NEVER_INLINE bool is_hooks_error(void)
 {
     return PyErr_ExceptionMatches(PyExc_Exception) && !PyErr_ExceptionMatches(PyExc_MemoryError) &&
            !PyErr_ExceptionMatches(PyExc_TimeoutError);
 }
 
-/* Few stores, since this takes a good part of the time of a short message. */
+/* Set only the members that need a value, because setting all would take much of the time of a short message. */
 static ALWAYS_INLINE void parser_init(Parser *ps, const UnpackOptions *options, Py_ssize_t size)
 {
     ps->options = options;
@@ -108,7 +109,8 @@ static ALWAYS_INLINE void parser_init(Parser *ps, const UnpackOptions *options, 
     ps->meters = (KeyMeters){.allowed = SPARE_PROBES};
 }
 
-/* Give up the current message. Each frame is removed before its objects are released, which may run Python code. */
+/* Give up the current message. Each frame is removed before its objects are released, because releasing them may run
+   Python code. */
 static void parser_clear(Parser *ps)
 {
     ps->reserved = 0;
@@ -121,7 +123,8 @@ static void parser_clear(Parser *ps)
     }
 }
 
-/* For tp_traverse. The items of an unfinished container are visited instead of the container, which visitors must not see. */
+/* Visit all objects, for tp_traverse. Of an unfinished list or tuple, only the items are visited, because visitors must
+   not find the container. */
 static int parser_traverse(Parser *ps, visitproc visit, void *arg)
 {
     for (Py_ssize_t i = 0; i < ps->top; i++) {
@@ -150,13 +153,14 @@ static ALWAYS_INLINE void parser_free(Parser *ps)
     Py_CLEAR(ps->view);
 }
 
-/* Hooks for containers, which every message has. An ext_hook is rare: its first call turns the garbage collector on. */
+/* Return whether there is a hook for containers, which most messages call. An ext_hook does not count, because few
+   messages call it: its first call turns the garbage collector on. */
 static ALWAYS_INLINE bool parser_has_hooks(const UnpackOptions *options)
 {
     return options->object_hook || options->object_pairs_hook || options->list_hook;
 }
 
-/* Protect the new list or tuple of a frame. */
+/* Hide the new list or tuple of a frame, or turn the garbage collector off, as ps->guard requires. */
 static NEVER_INLINE void parser_guard_frame(Parser *ps, Frame *f)
 {
     if (ps->guard == GUARD_HIDE) {
@@ -169,7 +173,7 @@ static NEVER_INLINE void parser_guard_frame(Parser *ps, Frame *f)
     }
 }
 
-/* Hide open containers: those below a hidden frame are already hidden. */
+/* Hide all open containers. The containers below a hidden frame are already hidden. */
 static NEVER_INLINE void parser_hide_frames(Parser *ps)
 {
     for (Py_ssize_t i = ps->top; i-- > 0 && !ps->frames[i].hidden;) {
@@ -180,7 +184,7 @@ static NEVER_INLINE void parser_hide_frames(Parser *ps)
     }
 }
 
-/* Any code may run from here on. */
+/* Hide open containers, and all that follow, because any code may run from here on. */
 static ALWAYS_INLINE void parser_hide(Parser *ps)
 {
     if (UNLIKELY(ps->guard != GUARD_HIDE)) {
@@ -189,7 +193,8 @@ static ALWAYS_INLINE void parser_hide(Parser *ps)
     }
 }
 
-/* Python code is about to run, and must find the garbage collector in its usual state. It stays on for the rest of the message. */
+/* Turn the garbage collector on again for the rest of the message, because Python code is about to run, and must find
+   it in its usual state. */
 static inline void parser_gc_resume(Parser *ps)
 {
     if (ps->gc_held) {
@@ -198,7 +203,7 @@ static inline void parser_gc_resume(Parser *ps)
     }
 }
 
-/* Room for more frames; false with MemoryError. There are never more than max_depth. */
+/* Allocate more frames, at most max_depth; return false with MemoryError set on failure. */
 static NEVER_INLINE bool parser_more_frames(Parser *ps)
 {
     Py_ssize_t capacity = ps->capacity * 4;
@@ -235,10 +240,12 @@ static NEVER_INLINE int raise_format(void)
     return -1;
 }
 
-/* In all limits -1 means no limit. A length or count is below 2^33, and any other negative limit is smaller than all of them.
-   A negative total means no limit, by its conversion to unsigned. */
+/* A limit of -1 means no limit. Any other negative limit refuses everything, because it is smaller than all lengths and
+   counts, which are below 2^33. For max_total_bytes and max_total_items, which are converted to unsigned, any negative
+   value means no limit. */
 
-/* Check a payload of n bytes before waiting for it or creating it. */
+/* Check the size of a payload, before waiting for its bytes or creating its object; return 0, or -1 with LimitError
+   set. */
 static ALWAYS_INLINE int parser_count_bytes(Parser *ps, uint64_t n, Py_ssize_t limit, const char *limit_name)
 {
     const uint64_t in_all = (uint64_t)ps->options->max_total_bytes;
@@ -258,7 +265,7 @@ static ALWAYS_INLINE int parser_count_items(Parser *ps, uint64_t n)
     return 0;
 }
 
-/* Check the number of items or pairs that a header declares. */
+/* Check the depth, and the number of items or pairs that a header declares; return 0, or -1 with an exception set. */
 static ALWAYS_INLINE int parser_count_children(Parser *ps, uint64_t n, Py_ssize_t limit, Py_ssize_t default_limit,
                                                const char *limit_name, int values_each)
 {
@@ -271,9 +278,9 @@ static ALWAYS_INLINE int parser_count_children(Parser *ps, uint64_t n, Py_ssize_
     return parser_count_items(ps, n * (uint64_t)values_each);
 }
 
-/* How many of n declared items to allocate in advance. Each item takes at least one byte of input, so all open containers
-   of a valid message together declare fewer items than the message has bytes. The containers of an invalid message
-   together get no more than that, however they are nested. */
+/* Return how many of n declared items to allocate in advance. Each item takes at least one byte of input, so all open
+   containers of a valid message together declare fewer items than the message has bytes. The containers of an invalid
+   message, however they are nested, also get no more items than that. */
 static ALWAYS_INLINE Py_ssize_t parser_reserve(Parser *ps, uint64_t n, uint64_t bytes_left, uint64_t bytes_seen)
 {
     uint64_t room = bytes_seen > (uint64_t)ps->reserved ? bytes_seen - (uint64_t)ps->reserved : 0;

@@ -7,8 +7,8 @@
 
 enum parse_result { PARSE_ERROR = -1, PARSE_MORE = 0, PARSE_DONE = 1 };
 
-/* Skip values until the frames are back at skip_top. *at is the position; it stays at the header of a value that is cut or
-   wrong. */
+/* Skip values until skip_top frames are left. *at moves to the end of the values, or to the header of a value that is
+   cut or wrong. */
 static NEVER_INLINE enum parse_result parser_skip(Parser *ps, const unsigned char **at, const unsigned char *end)
 {
     const unsigned char *p = *at;

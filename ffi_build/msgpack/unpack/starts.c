@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Find where consecutive messages begin, for readers of record files, in any thread. */
+/* Find where consecutive messages begin, for readers of record files. The functions may run in any thread, without the
+   GIL. */
 #pragma once
 
 #include "../common/formats.c"
 #include "../common/words.c"
 
-/* Return the end of the value at p; NULL if it is a container, cut or wrong. */
+/* Return the end of the value at p if it is a number, a constant or a short str; NULL for any other value, or if it is
+   cut. */
 static ALWAYS_INLINE const unsigned char *value_pass_plain(const unsigned char *p, const unsigned char *end)
 {
     if (p >= end)
@@ -25,7 +27,7 @@ static ALWAYS_INLINE const unsigned char *value_pass_plain(const unsigned char *
     return n <= (size_t)(end - p) ? p + n : NULL;
 }
 
-/* Return the end of the value at p, at any depth, or NULL if it is cut or wrong. */
+/* Return the end of the value at p, including all containers in it; NULL if it is cut or wrong. */
 static const unsigned char *value_pass(const unsigned char *p, const unsigned char *end)
 {
     FormatHeader h;
@@ -39,7 +41,7 @@ static const unsigned char *value_pass(const unsigned char *p, const unsigned ch
             return NULL;
         p += h.size;
         if (is_container(h.kind)) {
-            /* each value takes at least a byte, so their number cannot overflow */
+            /* each value takes at least one byte, so the number of values cannot overflow */
             if (h.length > (size_t)(end - p))
                 return NULL;
             values += h.kind == FORMAT_MAP ? 2 * (uint64_t)h.length : h.length;
@@ -53,7 +55,8 @@ static const unsigned char *value_pass(const unsigned char *p, const unsigned ch
     return p;
 }
 
-/* Store where each of `count` messages begins, and where the last one ends; return the number of complete messages. */
+/* Store where each of up to `count` messages begins, and where the last of them ends; return the number of complete
+   messages. `starts` has room for `count` + 1 positions. */
 static int64_t cpkg_message_starts(const char *bytes, size_t size, int64_t *starts, int64_t count)
 {
     const unsigned char *data = (const unsigned char *)bytes, *p = data, *end = data + size;

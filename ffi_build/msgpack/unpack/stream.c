@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of an Unpacker, and its input: the buffer that feed() and the file fill. */
+/* The state of an Unpacker, and its input: the buffer, which is filled from feed() or a file. */
 #pragma once
 
 #include "../common/formats.c"
@@ -19,19 +19,19 @@ typedef struct {
     UnpackOptions options; /* owns its objects */
     Parser ps;
     unsigned char *buffer;
-    Py_ssize_t head, tail, capacity; /* buffer[head:tail] is not consumed */
+    Py_ssize_t head, tail, capacity; /* buffer[head..tail) is not consumed */
     uint64_t base;                   /* offset of buffer[0] in the stream */
-    uint64_t floor;                  /* the offset reached when data was last added */
+    uint64_t floor;                  /* the offset of `head` when data was last added */
     uint64_t start;                  /* offset of the current or last object */
-    Py_ssize_t header_read;          /* the bytes of a cut value's header that count as read, see tell() */
-    uint64_t position;               /* for tell(), which other threads may call during an operation */
-    ArenasAhead *ahead;              /* for a large incomplete object, else NULL */
-    enum unpack_mode mode;           /* the operation that must continue an incomplete object */
+    Py_ssize_t header_read;          /* see unpacker_count_header() */
+    uint64_t position;               /* the result of tell(), which other threads may call during an operation */
+    ArenasAhead *ahead;              /* the arenas for a large incomplete object, else NULL */
+    enum unpack_mode mode;           /* the operation that has begun an incomplete object and must continue it */
     busy_flag busy;
 } Unpacker;
 
-/* How much of a cut value's header counts as read, as in msgpack: its first byte, and its length field once that is
-   complete. Data that is fed later does not count yet. */
+/* Return how many bytes of a cut value's header count as read for tell(), as in msgpack: the first byte, and the length
+   field once it is complete. Data that feed() adds later does not change this number. */
 static Py_ssize_t unpacker_count_header(const Unpacker *self)
 {
     if (self->mode != MODE_UNPACK && self->mode != MODE_SKIP && self->mode != MODE_RAW)
@@ -42,7 +42,8 @@ static Py_ssize_t unpacker_count_header(const Unpacker *self)
     return read_header(self->buffer + self->head, (size_t)(self->tail - self->head), &h) ? (Py_ssize_t)h.size : 1;
 }
 
-/* The first byte that is still needed: a Raw is copied from the buffer when it is complete. */
+/* Return the position of the first byte in the buffer that is still needed. A Raw is copied from the buffer only when
+   it is complete, so its skipped bytes are needed. */
 static Py_ssize_t unpacker_keep(const Unpacker *self)
 {
     if (self->ps.skipping && !self->ps.discard)
@@ -61,7 +62,8 @@ static int unpacker_append(Unpacker *self, const unsigned char *data, Py_ssize_t
     self->floor = self->base + (uint64_t)self->head;
     if (size > self->capacity - self->tail) {
         Py_ssize_t keep = unpacker_keep(self), kept = self->tail - keep;
-        /* Moving the unread bytes costs their size: do it if at least as many were consumed, else grow. */
+        /* Move the bytes that are still needed to the front if there are no more of them than consumed bytes, else
+           grow. */
         if (keep > 0 && kept <= keep) {
             memmove(self->buffer, self->buffer + keep, (size_t)kept);
             self->base += (uint64_t)keep;
@@ -76,7 +78,7 @@ static int unpacker_append(Unpacker *self, const unsigned char *data, Py_ssize_t
                 return -1;
         }
     }
-    if (size > 0) /* or there may be no buffer yet */
+    if (size > 0) /* otherwise there may be no buffer yet */
         memcpy(self->buffer + self->tail, data, (size_t)size);
     self->tail += size;
     return 0;
@@ -87,7 +89,7 @@ static ALWAYS_INLINE void unpacker_publish(Unpacker *self)
     SET_SHOWN(self->position, self->base + (uint64_t)(self->head + self->header_read));
 }
 
-/* After an operation: if everything was consumed, restart or free the buffer. */
+/* End an operation: if everything was consumed, empty the buffer, and free it if it is large. */
 static ALWAYS_INLINE void unpacker_settle(Unpacker *self)
 {
     if (self->head == self->tail && unpacker_keep(self) == self->head) {
@@ -104,7 +106,7 @@ static ALWAYS_INLINE void unpacker_settle(Unpacker *self)
     unpacker_publish(self);
 }
 
-/* Read more from the file; drop the file at its end. */
+/* Read more data from the file, and forget the file at its end; return 0, or -1 with an exception set. */
 static int unpacker_read_file(Unpacker *self)
 {
     Py_ssize_t room = self->options.max_buffer_size - (self->tail - self->head - self->header_read);

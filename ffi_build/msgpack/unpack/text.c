@@ -8,8 +8,9 @@
 
 #define IS_TAIL(byte) (((byte) & 0xc0) == 0x80)
 
-/* Decode into an array of one width and validate (RFC 3629: shortest forms, no surrogates, up to U+10FFFF). Returns the
-   end of the output, or NULL for invalid UTF-8. Never writes more than count_characters() characters. */
+/* Define a function that decodes UTF-8 into an array of characters of one width, and validates it (RFC 3629: shortest
+   forms, no surrogates, up to U+10FFFF). It returns the end of the output, or NULL for invalid UTF-8. It never writes
+   more than count_characters() characters. */
 #define UTF8_DECODE(name, type) \
     static type *name(const unsigned char *s, const unsigned char *end, type *to) \
     { \
@@ -76,10 +77,10 @@ static NEVER_INLINE PyObject *text_new_wide(const unsigned char *s, size_t n)
         good = utf8_decode1(s, s + n, PyUnicode_1BYTE_DATA(o)) == PyUnicode_1BYTE_DATA(o) + count;
     if (UNLIKELY(!good)) {
         Py_DECREF(o);
-        return PyUnicode_DecodeUTF8((const char *)s, (Py_ssize_t)n, NULL); /* raises the error it should */
+        return PyUnicode_DecodeUTF8((const char *)s, (Py_ssize_t)n, NULL); /* raises the usual error */
     }
     if (UNLIKELY(count == 1 && top < 0xc4)) {
-        /* the interpreter expects to have the only copy of such strings */
+        /* the interpreter expects that only one str object exists for each Latin-1 character */
         PyObject *shared = PyUnicode_FromOrdinal((int)PyUnicode_READ_CHAR(o, 0));
         Py_DECREF(o);
         return shared;
@@ -97,7 +98,7 @@ static ALWAYS_INLINE PyObject *text_new_ascii(const unsigned char *s, size_t n)
     return o;
 }
 
-/* A str of the UTF-8 at s, or NULL with UnicodeDecodeError. */
+/* Return a str for the n bytes of UTF-8 at s, or NULL with an exception set, usually UnicodeDecodeError. */
 static ALWAYS_INLINE PyObject *text_new(const unsigned char *s, size_t n)
 {
     return LIKELY(is_ascii(s, n)) ? text_new_ascii(s, n) : text_new_wide(s, n);
@@ -105,9 +106,10 @@ static ALWAYS_INLINE PyObject *text_new(const unsigned char *s, size_t n)
 
 /* ---- map keys ---- */
 
-/* Documents repeat their keys. A table of recent keys, direct-mapped by a hash of their bytes, returns the same str again,
-   with its hash already computed. The table is bounded, unlike the interpreter's intern table, and a collision costs only
-   one new str. Free-threaded builds do not use it: sharing it would need a lock per key. */
+/* A cache of map keys, because messages repeat their keys. A hash of a key's bytes chooses an entry of the table. If
+   the entry is the same key, its str is used again, with the str's hash already computed; otherwise a new str replaces
+   the entry. The table does not grow, unlike the interpreter's table of interned strings. Free-threaded builds have no
+   cache, because sharing it would need a lock per key. */
 #ifndef Py_GIL_DISABLED
 #define KEY_CACHE_SIZE 2048
 static PyObject *key_cache[KEY_CACHE_SIZE];
@@ -134,7 +136,7 @@ static ALWAYS_INLINE bool same_bytes(const unsigned char *a, const unsigned char
     return load_up_to_8(a, n) == load_up_to_8(b, n);
 }
 
-/* A str for a map key of at most 31 bytes (a fixstr). */
+/* Return a str for a map key of at most 31 bytes (a fixstr), or NULL with an exception set. */
 static ALWAYS_INLINE PyObject *key_new(const unsigned char *s, size_t n)
 {
     const uint64_t factor = 0x9e3779b97f4a7c15u;

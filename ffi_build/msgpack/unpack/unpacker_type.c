@@ -17,7 +17,7 @@ static PyObject *unpacker_new(PyTypeObject *type, PyObject *Py_UNUSED(args), PyO
     Unpacker *self = object_new(type);
     if (self) {
         self->options = default_unpack_options;
-        self->options.ext_hook = NULL; /* owns nothing until __init__ */
+        self->options.ext_hook = NULL; /* the Unpacker owns no objects until __init__ */
         parser_init(&self->ps, &self->options, self->options.max_buffer_size);
     }
     return (PyObject *)self;
@@ -69,8 +69,8 @@ static ALWAYS_INLINE bool unpacker_enter(Unpacker *self, const char *method)
     return LIKELY(busy_take(&self->busy)) || unpacker_refuse(method);
 }
 
-/* The same, but refuse to continue after an exception that the input did not cause: the next bytes are part of an object
-   and would look like complete objects. */
+/* Begin an operation like unpacker_enter(), but refuse if an exception that the input did not cause has interrupted an
+   object: the next bytes are part of that object and would look like complete objects. */
 static ALWAYS_INLINE bool unpacker_enter_whole(Unpacker *self, const char *method)
 {
     if (!unpacker_enter(self, method))
@@ -84,7 +84,7 @@ static ALWAYS_INLINE bool unpacker_enter_whole(Unpacker *self, const char *metho
     return false;
 }
 
-/* Check and store the options; `file_like` is NULL if none was given. */
+/* Check and store the options; `file_like` is NULL if it was not given. Return 0, or -1 with an exception set. */
 static int unpacker_set(Unpacker *self, UnpackOptions *options, PyObject *file_like)
 {
     if (options->max_buffer_size == 0)
@@ -175,7 +175,7 @@ static PyObject *unpacker_feed(PyObject *object, PyObject *data)
     Py_RETURN_NONE;
 }
 
-/* Read only the header of an array or map. */
+/* Read the header of an array or map; *result becomes its length. */
 static enum parse_result unpacker_header(Unpacker *self, PyObject **result)
 {
     const int wanted = self->mode == MODE_MAP_HEADER ? FORMAT_MAP : FORMAT_ARRAY;
@@ -216,14 +216,15 @@ static enum parse_result unpacker_step(Unpacker *self, PyObject **result)
     if (ps->gc_held)
         gc_resume(true);
     ps->gc_held = false;
-    /* It is not possible to move back before a value that arrived in pieces: the caller must not depend on how much of it
-       is still in the buffer. */
+    /* The position does not move back before `floor`, to a wrong value that arrived in pieces: callers must not depend
+       on how much of the value is still in the buffer. */
     if (outcome == PARSE_ERROR && self->base + (uint64_t)self->head < self->floor)
         self->head = (Py_ssize_t)(self->floor - self->base);
     return outcome;
 }
 
-/* Create the object of the Unpacker's `type` from its message, which is stolen. */
+/* Return an object of the Unpacker's `type` from its message, a Raw, which is stolen; NULL with an exception set on
+   failure. */
 static NEVER_INLINE PyObject *unpacker_typed(Unpacker *self, PyObject *raw)
 {
     PyObject *end = PyLong_FromUnsignedLongLong(self->base + (uint64_t)self->head);
@@ -235,7 +236,8 @@ static NEVER_INLINE PyObject *unpacker_typed(Unpacker *self, PyObject *raw)
     return result;
 }
 
-/* Return one object in the given mode. NULL without an exception: the data has ended and `iterating` is set. */
+/* Return the next object in a mode, or NULL with an exception set. If `iterating` and the data has ended, return NULL
+   without an exception. */
 static PyObject *unpacker_next(Unpacker *self, enum unpack_mode mode, const char *method, bool iterating)
 {
     PyObject *result = NULL;
@@ -315,7 +317,7 @@ static PyObject *unpacker_read_bytes(PyObject *object, PyObject *argument)
         PyErr_SetString(PyExc_ValueError, "Cannot switch unpacking methods while an object is incomplete");
     else {
         Py_ssize_t available = self->tail - self->head, taken = wanted < available ? wanted : available;
-        Py_ssize_t beyond = 0; /* bytes that were never in the buffer */
+        Py_ssize_t beyond = 0; /* number of bytes read from the file past the buffer */
         result = PyBytes_FromStringAndSize((char *)self->buffer + self->head, taken);
         if (result && taken < wanted && self->options.file_like) {
             PyObject *rest = PyObject_CallMethod(self->options.file_like, "read", "n", wanted - taken);
@@ -324,7 +326,7 @@ static PyObject *unpacker_read_bytes(PyObject *object, PyObject *argument)
                 Py_CLEAR(rest);
             }
             beyond = rest ? PyBytes_GET_SIZE(rest) : 0;
-            PyBytes_ConcatAndDel(&result, rest); /* NULL if the rest is */
+            PyBytes_ConcatAndDel(&result, rest); /* sets `result` to NULL if `rest` is NULL */
         }
         if (result) {
             self->head += taken;
@@ -354,7 +356,7 @@ static PyMethodDef unpacker_methods[] = {
     {"read_bytes", unpacker_read_bytes, METH_O, "read_bytes($self, nbytes, /)\n--\n\n" DOCUMENTED_Unpacker_read_bytes},
     {"tell", unpacker_tell, METH_NOARGS, "tell($self)\n--\n\n" DOCUMENTED_Unpacker_tell},
     {"__reduce__", object_refuse_pickling, METH_NOARGS, "__reduce__($self)\n--\n\nRaise TypeError."},
-    {"__class_getitem__", Py_GenericAlias, METH_O | METH_CLASS, "Return what a type checker reads."},
+    {"__class_getitem__", Py_GenericAlias, METH_O | METH_CLASS, "Return a generic alias for type checkers."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Read the extension values that `dumps` writes, as cpkg/objects/types_read.py does. Each function reads ordinary values and
- * returns false for all others, including wrong values, which are left to that module.
+ * Read the extension values that `dumps` writes, as cpkg/objects/types_read.py does. Each function reads ordinary
+ * values. For all others, including wrong values, it returns false, and that module reads or refuses them. `to`
+ * receives the object, or NULL with an exception set.
  */
 #pragma once
 
@@ -95,7 +96,7 @@ static bool read_uuid(const unsigned char *s, size_t n, PyObject **to)
     return true;
 }
 
-/* 32 digits of base 16, alone or with four hyphens. */
+/* Read a UUID from 32 hexadecimal digits, without hyphens or with four of them. */
 static bool read_uuid_text(const unsigned char *s, size_t n, PyObject **to)
 {
     unsigned char bytes[UUID_SIZE];
@@ -119,7 +120,8 @@ static bool read_uuid_text(const unsigned char *s, size_t n, PyObject **to)
     return read_uuid(bytes, UUID_SIZE, to);
 }
 
-/* Digits, a point among them, and an exponent of up to five digits. */
+/* Read a Decimal: a sign, digits with at most one point, and an exponent of up to five digits; sign and exponent may be
+   missing. */
 static bool read_decimal(const unsigned char *s, size_t n, PyObject **to)
 {
     if (n > DECIMAL_LONG)
@@ -150,7 +152,7 @@ static bool read_decimal(const unsigned char *s, size_t n, PyObject **to)
     return true;
 }
 
-/* Read the value of an extension type into `to`, which is NULL after an exception. */
+/* Read the value of an extension type. */
 static NEVER_INLINE bool read_extension(int code, const unsigned char *s, size_t n, PyObject **to)
 {
     switch (code) {
@@ -171,7 +173,7 @@ static NEVER_INLINE bool read_extension(int code, const unsigned char *s, size_t
     }
 }
 
-/* Nothing, Z or an offset of hours and minutes: None or a timezone. */
+/* Read a time zone: from no text None, from Z or an offset of hours and minutes a timezone. */
 static bool read_zone(const unsigned char *s, size_t n, PyObject **to)
 {
     int hours, minutes;
@@ -192,7 +194,8 @@ static bool read_zone(const unsigned char *s, size_t n, PyObject **to)
     return true;
 }
 
-/* Read a datetime whose date has `day` bytes, or a time (0 bytes); seconds may have a fraction. */
+/* Read a time that `day` bytes precede: a date and its separator (11) for a datetime, nothing (0) for a time. Seconds
+   may have a fraction. */
 static bool read_moment_text(const unsigned char *s, size_t n, const size_t day, PyObject **to)
 {
     unsigned char clock[] = "00:00:00.000000";
@@ -221,7 +224,7 @@ static bool read_moment_text(const unsigned char *s, size_t n, const size_t day,
     return true;
 }
 
-/* An ISO 8601 duration: days, then T and hours, minutes and seconds, of which some may be missing. */
+/* Read an ISO 8601 duration: days, then T and hours, minutes and seconds. Some of the parts may be missing. */
 static bool read_duration_text(const unsigned char *s, size_t n, PyObject **to)
 {
     static const char units[] = "DHMS";
@@ -268,7 +271,8 @@ static bool read_duration_text(const unsigned char *s, size_t n, PyObject **to)
     return true;
 }
 
-/* Read text that represents a value of an extension type, where the type has no text (cpkg/typed/texts.py). */
+/* Read text that represents a value of an extension type, for messages that have a str instead of the extension type
+   (cpkg/typed/texts.py). */
 static bool read_extension_text(int code, const unsigned char *s, size_t n, PyObject **to)
 {
     switch (code) {

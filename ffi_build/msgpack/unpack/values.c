@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The values that need more than a line of the parser's loop, and the checks of keys. */
+/* Create values that need more than a line in the parser's loop, and check keys. */
 #pragma once
 
 #include "../common/interpreter.c"
@@ -18,7 +18,7 @@ static NEVER_INLINE PyObject *value_str(Parser *ps, const unsigned char *s, size
     if (ps->options->raw)
         return PyBytes_FromStringAndSize((const char *)s, (Py_ssize_t)n);
     if (ps->options->unicode_errors && !is_ascii(s, n)) {
-        /* an error handler runs Python code, unless it is a builtin one */
+        /* an error handler may be a Python function */
         parser_gc_resume(ps);
         parser_hide(ps);
         return PyUnicode_DecodeUTF8((const char *)s, (Py_ssize_t)n, PyUnicode_AsUTF8(ps->options->unicode_errors));
@@ -26,13 +26,14 @@ static NEVER_INLINE PyObject *value_str(Parser *ps, const unsigned char *s, size
     return text_new(s, n);
 }
 
-/* The data of a stream is not in one object that views could refer to. So the parser copies some data, and returns
-   small bins as views of that shared copy, which saves two objects per bin. Larger bins, and the last one, get separate
-   copies. */
+/* The data of a stream is not in one object to which views could refer. So the parser copies VIEW_COPIED bytes, and
+   returns small bins as views of that shared copy, which saves two objects per bin. A bin of VIEW_ALONE bytes or more,
+   or at the end of the data, gets its own copy. */
 #define VIEW_ALONE (2 * 1024)
 #define VIEW_COPIED (16 * 1024)
 
-/* Make ps->view show n bytes from s. `available` bytes exist there. */
+/* Set ps->view to a view of a copy of at least n bytes at s, where `available` bytes exist; return false with an
+   exception set on failure. */
 static NEVER_INLINE bool parser_view_stream(Parser *ps, const unsigned char *s, Py_ssize_t n, Py_ssize_t available,
                                             uint64_t offset)
 {
@@ -49,10 +50,10 @@ static NEVER_INLINE bool parser_view_stream(Parser *ps, const unsigned char *s, 
     return true;
 }
 
-/* The same for a message that one object holds. */
+/* Set ps->view to a view of the object that contains the message; return false with an exception set on failure. */
 static NEVER_INLINE bool parser_view_source(Parser *ps)
 {
-    parser_gc_resume(ps); /* the source may be of a class in Python */
+    parser_gc_resume(ps); /* the class of the source may be written in Python */
     parser_hide(ps);
     PyObject *view = PyMemoryView_FromObject(ps->source);
     if (view && !PyMemoryView_GET_BUFFER(view)->readonly) {
@@ -73,8 +74,8 @@ static NEVER_INLINE bool parser_view_source(Parser *ps)
     return true;
 }
 
-/* A read-only memoryview of the n bytes at s, which is at `offset`, and `available` bytes before the end of the data: of the
-   input itself if one object holds it, else of a copy. */
+/* Return a read-only memoryview of the n bytes at s: of the input itself if one object contains it, else of a copy.
+   `offset` is the position of s, and `available` bytes of data begin there. */
 static PyObject *value_bin_view(Parser *ps, const unsigned char *s, Py_ssize_t n, Py_ssize_t available, uint64_t offset)
 {
     if ((!ps->view || offset < ps->view_start || offset + (uint64_t)n > ps->view_end) &&
@@ -84,7 +85,7 @@ static PyObject *value_bin_view(Parser *ps, const unsigned char *s, Py_ssize_t n
     return PySequence_GetSlice(ps->view, position, position + n);
 }
 
-/* The number of seconds and nanoseconds in a timestamp of n bytes; false with ValueError for any that is wrong. */
+/* Read the seconds and nanoseconds of a timestamp of n bytes; return false with ValueError set if it is wrong. */
 static ALWAYS_INLINE bool read_timestamp(const unsigned char *s, size_t n, int64_t *seconds, uint32_t *nanoseconds)
 {
     *nanoseconds = 0;
@@ -123,7 +124,7 @@ static PyObject *timestamp_object(int64_t seconds, uint32_t nanoseconds)
     return o;
 }
 
-/* A datetime in UTC, once datetime_ready() has returned 0. */
+/* Return a datetime in UTC, or NULL with an exception set. datetime_ready() must have returned 0. */
 static PyObject *timestamp_datetime(int64_t seconds, uint32_t nanoseconds)
 {
     const int microseconds = (int)(nanoseconds / 1000);
@@ -179,9 +180,9 @@ static PyObject *timestamp_value(Parser *ps, const unsigned char *s, size_t n)
     }
 }
 
-/* Whether an ext hook promises to create no reference cycles and to call no foreign code, as the hook of `loads` does. Then
-   the garbage collector stays off while the hook runs; otherwise it would take most of the time of a message of dates.
-   Other threads may find it off meanwhile. */
+/* Return whether an ext hook promises to create no reference cycles and to call no code of others, as the hook of
+   `loads` does. Then the garbage collector stays off while the hook runs; otherwise it would take most of the time of a
+   message of dates. Other threads may observe meanwhile that it is off. */
 static NEVER_INLINE bool hook_is_acyclic(PyObject *hook)
 {
     PyObject *promise = PyFunction_Check(hook) ? PyObject_GetAttr(hook, S.str_makes_no_cycles) : NULL;
@@ -191,7 +192,8 @@ static NEVER_INLINE bool hook_is_acyclic(PyObject *hook)
     return acyclic;
 }
 
-/* Call an ext hook, or create an ExtType without the checks of its __new__, which hold here. `data` is stolen. */
+/* Return the result of an ext hook. If the hook is ExtType, create the object directly, because code and data need no
+   checks. `data` is stolen. */
 static ALWAYS_INLINE PyObject *ext_value(PyObject *hook, int code, PyObject *data)
 {
     PyObject *number = data ? PyLong_FromLong(code) : NULL, *result = NULL;
@@ -199,7 +201,7 @@ static ALWAYS_INLINE PyObject *ext_value(PyObject *hook, int code, PyObject *dat
         result = ((PyTypeObject *)hook)->tp_alloc((PyTypeObject *)hook, 2);
         if (result) {
 #if PY_VERSION_HEX >= 0x030e00a1
-            ((PyTupleObject *)result)->ob_hash = -1; /* not calculated yet, as for every new tuple */
+            ((PyTupleObject *)result)->ob_hash = -1; /* not calculated yet, as in every new tuple */
 #endif
             PyTuple_SET_ITEM(result, 0, number);
             PyTuple_SET_ITEM(result, 1, data);
@@ -213,7 +215,8 @@ static ALWAYS_INLINE PyObject *ext_value(PyObject *hook, int code, PyObject *dat
     return result;
 }
 
-/* The data of an array: a view of the message if that is bytes, which the array can use without a copy. */
+/* Return the data of an array: a view of the message if the message is a bytes object, so that the array needs no copy;
+   otherwise new bytes. */
 static PyObject *array_data(Parser *ps, const unsigned char *s, Py_ssize_t n)
 {
     if (!ps->source || !PyBytes_CheckExact(ps->source))
@@ -224,7 +227,8 @@ static PyObject *array_data(Parser *ps, const unsigned char *s, Py_ssize_t n)
     return PySequence_GetSlice(ps->view, position, position + n);
 }
 
-/* The value of an extension; *by_hook is set if an error came from the hook and must be raised unchanged. */
+/* Return the value of an extension, or NULL with an exception set. *by_hook becomes true if the hook is called: its
+   errors must be raised unchanged. */
 static NEVER_INLINE PyObject *value_ext(Parser *ps, int code, const unsigned char *s, size_t n, bool *by_hook)
 {
     ps->bytes += n;
@@ -253,7 +257,7 @@ static NEVER_INLINE PyObject *value_ext(Parser *ps, int code, const unsigned cha
                          : PyBytes_FromStringAndSize((const char *)s, (Py_ssize_t)n);
     PyObject *result = ext_value(hook, code, data);
     if (result && ps->options->value_types)
-        find_value_classes(); /* which the hook may have imported */
+        find_value_classes(); /* the hook may have imported their modules */
     return result;
 }
 
@@ -267,8 +271,8 @@ static ALWAYS_INLINE PyObject *value_int(int64_t value)
     return value >= SMALL_INT_MIN && value <= SMALL_INT_MAX ? small_int((long)value) : PyLong_FromLongLong(value);
 }
 
-/* Check before reading the value whether an object can be a key. 0 with an exception if the input is wrong, -1 with an
-   exception of the caller's code. */
+/* Return 1 if an object can be a key, before its value is read. Return 0 with an exception set if the input is wrong,
+   or -1 with an exception of the caller's code. */
 static NEVER_INLINE int key_check(Parser *ps, const Frame *f, PyObject *key)
 {
     if (ps->options->strict_map_key) {
@@ -284,7 +288,7 @@ static NEVER_INLINE int key_check(Parser *ps, const Frame *f, PyObject *key)
     if (key_meter_passes(&ps->meters, ps->top, key, present, present + f->left))
         return 1;
     if (!key_is_number(key)) {
-        /* its hash, and comparisons with other keys, may run Python code */
+        /* hashing the key, and comparing it with other keys, may run Python code */
         parser_gc_resume(ps);
         parser_hide(ps);
     }
@@ -296,7 +300,8 @@ static NEVER_INLINE int key_check(Parser *ps, const Frame *f, PyObject *key)
     return key_meter_add(&ps->meters, ps->top, f->reserved / 2, f->obj, key, hash);
 }
 
-/* For a container that begins in f: the number of open containers of a map key, including it; 0 outside keys. */
+/* Return the in_key of a new container inside f: the number of open containers in the same map key, or 0 outside
+   keys. */
 static ALWAYS_INLINE int key_depth(const Frame *f)
 {
     if (LIKELY(!f))

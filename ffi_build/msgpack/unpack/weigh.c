@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compute the memory that the objects of a message will take from its headers, before any object exists.
- * purepy/msgpack/weigher.py does the same, and explains the weights.
+ * Estimate from a message's headers how much memory its objects will take, before any object exists. An object's weight
+ * is its memory in bytes. purepy/msgpack/weigher.py does the same, and explains the weights.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ typedef struct {
     } keys[WEIGH_SLOTS];
 } WeighState;
 
-/* Return whether a key is not in the table of the message's keys, and add it if there is room. */
+/* Return whether a key is new, that is, not in the table of the message's keys; add a new key if there is room. */
 static bool weigh_key_is_new(WeighState *w, const char *data, size_t size, size_t begin, size_t n)
 {
     const char *text = data + begin;
@@ -65,8 +65,8 @@ static bool weigh_push(WeighState *w, uint64_t frame)
     return true;
 }
 
-/* Weigh up to `most` numbers with the format of the number at *position; move *position to their end, and return how many
-   they are. If a number exceeds the limit, *position is where it begins. */
+/* Weigh consecutive numbers of the same format, at most `most`, from *position on; return how many there are. Moves
+   *position to their end, or, if a number exceeds the limit, to where that number begins. */
 static ALWAYS_INLINE size_t weigh_numbers(const char *data, size_t size, size_t *position, int64_t *room, uint64_t most)
 {
     const unsigned char byte = (unsigned char)data[*position];
@@ -79,7 +79,7 @@ static ALWAYS_INLINE size_t weigh_numbers(const char *data, size_t size, size_t 
         left -= weight;
         count++;
     }
-    *position = left < 0 && count ? at - each : at; /* the limit may already be exceeded */
+    *position = left < 0 && count ? at - each : at; /* `count` is 0 if the limit was exceeded before */
     *room = left;
     return count;
 }
@@ -135,7 +135,7 @@ static NEVER_INLINE int64_t weigh_run(WeighState *w, const char *data, size_t si
                     return WEIGH_NO_MEMORY;
                 in_map = h.kind == FORMAT_MAP;
                 left = in_map ? 2 * (uint64_t)h.length : h.length;
-                /* no more values can follow than there are bytes, whatever the header declares */
+                /* a header may declare more values, but no more can follow than there are bytes */
                 int64_t believed = (int64_t)(left < size - position ? left : size - position);
                 room -= in_map ? 152 + 20 * believed : 64 + 8 * believed;
             }
@@ -163,8 +163,9 @@ static NEVER_INLINE int64_t weigh_run(WeighState *w, const char *data, size_t si
     }
 }
 
-/* Return the offset of the first value with which the message weighs more than `limit`; if no value does, ~left, where
-   `left` is the unused part of the limit; WEIGH_NO_MEMORY without memory. */
+/* Return the offset of the first value with which the message weighs more than `limit`. If the whole message is within
+   the limit, return ~left, where `left` is the unused part of the limit. Return WEIGH_NO_MEMORY if there is no
+   memory. */
 static int64_t cpkg_weigh(const char *data, size_t size, int64_t limit, int64_t max_depth)
 {
     WeighState *w = calloc(1, sizeof *w);
