@@ -3,7 +3,7 @@
  * The arguments of the one-shot builtins.
  *
  * Unusual arguments take the slow path: a Python function gets the call unchanged, and raises all errors. So nothing
- * here raises, unlike the parser of MessagePack's options, whose exceptions would be created only to be dropped.
+ * here raises. (common/arguments.c, which MessagePack uses, does raise; its exceptions would only be dropped here.)
  */
 #pragma once
 
@@ -12,8 +12,9 @@
 #include "../common/compat.c"
 
 /*
- * Return whether a keyword is `text`. The first letter excludes most other names without a call. This matters because a
- * function's names are compared one by one, and a call with a small message takes no longer than a few such calls.
+ * Return whether a keyword is `text`. The first letter excludes most other names without calling memcmp(). This matters
+ * because a keyword is compared with each name of the function, and compressing a small message takes no longer than a
+ * few calls of memcmp().
  */
 static ALWAYS_INLINE int is_named(PyObject *keyword, const char *text)
 {
@@ -23,8 +24,8 @@ static ALWAYS_INLINE int is_named(PyObject *keyword, const char *text)
 }
 
 /*
- * Store the arguments of a builtin in `values`, borrowed, or NULL for missing ones. Return -1, without an exception, if
- * they do not fit the parameters or the first one is missing.
+ * Store the arguments of a builtin in `values` (borrowed, or NULL if missing), and return 0. Return -1, without an
+ * exception, if they do not fit the parameters or the first argument is missing.
  */
 static ALWAYS_INLINE int take_ordinary(const char *const *names, Py_ssize_t names_count, Py_ssize_t positional_max,
                                        PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject **values)
@@ -63,7 +64,10 @@ static int is_given(PyObject *argument)
     return argument != NULL && argument != Py_None;
 }
 
-/* Read a size that may be None; return -1, without an exception, for anything but an int from 0 to PY_SSIZE_T_MAX. */
+/*
+ * Read a size, an int from 0 to PY_SSIZE_T_MAX, and return 0. A missing argument or None leaves `size` unchanged.
+ * Return -1, without an exception, for any other value.
+ */
 static int take_size_or_none(PyObject *argument, size_t *size)
 {
     if (!is_given(argument))
@@ -106,7 +110,7 @@ static int take_options(PyObject *module, const char *key_type, PyObject *option
     while (!has_members && PyDict_Next(options, &position, &key, &value))
         has_members = !PyLong_CheckExact(key);
     END_LOCKED()
-    /* the look-up may run code that changes the dict, so it comes before the walk that takes the parameters */
+    /* the look-up may run code that changes the dict, so it comes before the loop that reads the parameters */
     if (has_members && (type = PyObject_GetAttrString(module, key_type)) == NULL) {
         PyErr_Clear();
         return -1;
@@ -136,8 +140,8 @@ static int take_options(PyObject *module, const char *key_type, PyObject *option
 }
 
 /*
- * Return whether a compression parameter is documented, within its bounds, and allowed in a kept context; others take
- * the slow path. (libzstd does not check the bounds of all parameters.)
+ * Return whether a compression parameter is documented, within its bounds (libzstd does not check all bounds), and
+ * allowed in a context that is kept for later calls. With other parameters, a call takes the slow path.
  */
 static int is_ordinary(Parameter parameter)
 {

@@ -32,7 +32,10 @@ static int output_allocate(Output *out, size_t size)
     return 0;
 }
 
-/* Start with memory for `expected` bytes, or in the scratch buffer if that is 0. */
+/*
+ * Start an output of at most `limit` bytes, with memory for `expected` bytes, or in the scratch buffer if `expected` is
+ * 0. Return 0, or -1 with an exception set.
+ */
 static int output_begin(Output *out, size_t expected, size_t limit)
 {
     memset(out, 0, sizeof *out);
@@ -63,7 +66,7 @@ static void output_abandon(Output *out)
     Py_CLEAR(out->bytes);
 }
 
-/* Enlarge an output whose size is below the limit; on failure the output is freed. */
+/* Enlarge an output whose size is below the limit; on failure, free the output and return -1 with an exception set. */
 static int output_grow(Output *out)
 {
     size_t size = out->buffer.size;
@@ -104,7 +107,8 @@ static PyObject *output_finish(Output *out)
     return out->bytes;
 }
 
-/* An input: bytes are used directly (the caller holds them), other contiguous buffers through an export. */
+/* An input: a bytes object, which the caller keeps alive, or another object whose contiguous buffer is held in
+   `view`. */
 typedef struct {
     const char *start;
     size_t size;
@@ -133,8 +137,8 @@ static void input_close(Input *in)
 }
 
 /*
- * Take the bytearray that is the only argument of a buffer type's initializer; return 0, or -1 with an exception set.
- * `format` is "O!:" and the type's name.
+ * Read the only argument of a buffer type's initializer, a bytearray, and hold its memory; return 0, or -1 with an
+ * exception set. `format` is "O!:" followed by the type's name.
  */
 static int take_memory(Py_buffer *held, PyObject *args, const char *format)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The symbols of libzstd that are used. Except for the last function, they are stable since 1.4.8. ABI mode also reads
- * this text and has no compiler to ask, so constants have values here and enum arguments are ints. API mode checks
- * everything.
+ * The names of libzstd that are used. Except for the last function, they are stable since 1.4.8. cffi's ABI mode also
+ * reads this file, without a compiler that knows libzstd's headers. So constants have values here, and enum arguments
+ * are ints. In API mode, the compiler checks everything against the headers.
  */
 
 typedef struct ZSTD_CCtx_s ZSTD_CCtx;
@@ -87,7 +87,10 @@ size_t ZDICT_finalizeDictionary(void *dstDictBuffer, size_t maxDictSize, const v
                                 unsigned nbSamples, ZDICT_params_t parameters);
 unsigned ZDICT_isError(size_t errorCode);
 
-/* Not stable, though unchanged since 1.4.0: looked up when it is called (cpkg/_native/zstd/fast_cover.py). */
+/*
+ * Not stable, although unchanged since 1.4.0. cpkg/_native/zstd/fast_cover.py looks up the function only when it is
+ * called, because a library may lack it.
+ */
 typedef struct {
     unsigned k;
     unsigned d;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions that zstd/module.c adds to libzstd on every interpreter; for API mode only. */
+/* The functions of zstd/module.c that exist on every interpreter; only for cffi's API mode. */
 
 void cpkg_advise_huge_pages(void *start, size_t size);
 void cpkg_copy(void *target, const void *source, size_t size);

@@ -15,7 +15,7 @@ typedef struct {
     PyObject_HEAD
     void *context; /* a ZSTD_CCtx * */
     int is_ready;
-    int is_plain; /* neither a dictionary nor threads: contexts are created here, and shared with other calls */
+    int is_plain; /* neither a dictionary nor threads: C creates the contexts, and threads keep them for other calls */
     int count;
     Parameter parameters[PARAMETERS_MAX];
 } CompressionPreset;
@@ -48,7 +48,7 @@ static void preset_give_cctx(CompressionPreset *preset, ZSTD_CCtx *cctx)
     settle_cctx(&preset->context, preset->is_plain, cctx);
 }
 
-/* _set_up(pairs, is_plain): store the parameters of plain contexts; called once, before anything else. */
+/* _set_up(pairs, is_plain): store the parameters; Python calls this once, before any other method. */
 static PyObject *compression_set_up(PyObject *self, PyObject *args)
 {
     CompressionPreset *preset = (CompressionPreset *)self;
@@ -72,8 +72,8 @@ static PyObject *compression_set_up(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* _retire(): pass all further calls to Python, because the settings change; contexts with the old settings are
-   unused. */
+/* _retire(): pass all further calls to Python, because the settings change. A context with the old settings is no
+   longer used. */
 static PyObject *compression_retire(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     ((CompressionPreset *)self)->is_ready = 0;
@@ -83,18 +83,18 @@ static PyObject *compression_retire(PyObject *self, PyObject *Py_UNUSED(unused))
 static void compression_preset_dealloc(PyObject *self)
 {
     CompressionPreset *preset = (CompressionPreset *)self;
-    settle_cctx(NULL, preset->is_plain, preset->context); /* presets often serve one frame: keep it for the next one */
+    settle_cctx(NULL, preset->is_plain, preset->context); /* many presets serve only one frame */
     object_free(self);
 }
 
-/* Up to this bound, a result is written to the scratch buffer and copied into bytes of its size. For larger bounds,
-   copying a result of full size would take longer than allocating bytes of that size and shortening them. */
+/* If a result can have at most this many bytes, it is written to the scratch buffer and copied into bytes of its size.
+   If it can be larger, copying would take longer than allocating bytes of the largest size and shortening them. */
 enum { COPIED_MAX = 32 << 10 };
 
 /*
- * Compress into new bytes, or return None if the frame is not smaller than `smaller_than`; NULL without an exception
- * takes the slow path. Without a preset, a context of this thread gets the parameters, and `tables` of a dictionary
- * unless that is NULL.
+ * Compress into new bytes, or return None if the frame is not smaller than `smaller_than`. Return NULL with an
+ * exception set, or without one if the call must take the slow path. Without a preset, a context of this thread is used
+ * with the parameters, and with a dictionary if `tables` is not NULL.
  */
 static PyObject *compress_at_once(CompressionPreset *preset, const Input *in, const Parameter *parameters, int count,
                                   const ZSTD_CDict *tables, size_t smaller_than)
@@ -161,5 +161,5 @@ static PyMethodDef compression_preset_methods[] = {
 };
 
 DECLARE_TYPE(compression_preset, "cpkg._native.zstd.compiled._CompressionPreset", CompressionPreset,
-             Py_TPFLAGS_BASETYPE, {Py_tp_doc, "Settings for any number of frames; for the class in zstd/presets.py."},
+             Py_TPFLAGS_BASETYPE, {Py_tp_doc, "Settings for any number of frames; a base class of zstd/presets.py."},
              {Py_tp_dealloc, compression_preset_dealloc}, {Py_tp_methods, compression_preset_methods})

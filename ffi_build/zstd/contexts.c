@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The only pool of libzstd contexts in C: the places where contexts wait for their next call. Nothing here is a Python
- * object.
+ * The only pool of libzstd contexts in C. It consists of places, each of which keeps one context for its next call.
+ * Nothing here is a Python object.
  *
- * Creating a context takes several times as long as compressing a short message. A place holds one context. Three kinds
- * of owners have places: threads (which also have a scratch buffer), presets, and queues of frames (one place for each
- * of their threads). These rules apply to all of them:
- * - Re-entrance: a context leaves its place while it is in use. A finalizer or a signal handler that runs meanwhile in
- *   the same thread finds the place empty, and works with a new context.
+ * Creating a context takes several times as long as compressing a short message. Three kinds of owners have places:
+ * threads (which also have a scratch buffer), presets, and queues of frames (at least one place for each of their
+ * threads). These rules apply to all of them:
+ * - Re-entrance: a context is not in its place while it is in use. A finalizer or a signal handler that runs meanwhile
+ *   in the same thread finds the place empty, and uses a new context.
  * - Threads: place_take() and place_put() exchange a context atomically, with or without the GIL. A thread's own places
  *   need no atomic operations, because no other thread uses them.
  * - Errors: a context whose call failed is freed, because libzstd's reset does not undo all effects of an error.
- * - Parameters: in the Place of a preset or a queue, the parameters stay as the owner has set them. Before a thread's
- *   context is used again, its parameters are reset. It never has a dictionary, which would be a pointer into memory
- *   that may have been freed.
+ * - Parameters: a context in the place of a preset or a queue keeps the parameters that the owner has set. Before a
+ *   thread's context is used again, its parameters are reset. A thread's context never has a dictionary, which would be
+ *   a pointer to memory that may have been freed.
  * - Size: a thread keeps no context that has grown large.
  * - Forks: a context with worker threads is never in a place, because freeing it in a child would wait for threads that
- *   do not exist there (see cpkg/_native/zstd/contexts.py). Any other context is plain memory, copied for the child.
- * - Shutdown: a thread's contexts are freed when the thread ends, perhaps after the interpreter; those of presets and
- *   queues are freed with their owner. A thread's contexts belong to no interpreter: subinterpreters share them.
+ *   do not exist there (see cpkg/_native/zstd/contexts.py). Any other context is only memory, which the child has
+ *   copied.
+ * - Shutdown: a thread's contexts are freed when the thread ends, perhaps after the interpreter has ended. Contexts of
+ *   presets and queues are freed with their owner. A thread's contexts belong to no interpreter: subinterpreters share
+ *   them.
  */
 #pragma once
 
@@ -74,14 +76,14 @@ static void kept_set_up(void)
     kept_ready = pthread_key_create(&kept_key, kept_free) == 0;
 }
 
-/* Create the key for all threads, once in a process and before any other call; return 0, or -1 on failure. */
+/* Create the key of the thread-specific storage, before any other function is called; return 0, or -1 on failure. */
 static int contexts_set_up(void)
 {
     pthread_once(&kept_once, kept_set_up);
     return kept_ready ? 0 : -1;
 }
 
-/* Return this thread's slots, or NULL if there is no memory for them. */
+/* Return this thread's places, or NULL if there is no memory for them. */
 static Kept *kept_here(void)
 {
     Kept *kept = pthread_getspecific(kept_key);
@@ -132,18 +134,18 @@ static void give_scratch(Kept *kept, char *scratch)
 }
 
 /*
- * Define these functions for one direction:
+ * Define the following functions for compression or for decompression.
  *
- * give_cctx(), give_dctx(): keep a thread's context, or free it; `result` is libzstd's result of the call for which the
- * context was taken.
+ * give_cctx(), give_dctx(): let the thread keep a context. Free the context if `result`, libzstd's result for the call
+ * that used it, is an error, if the thread already keeps one, or if it is large.
  *
- * settle_cctx(), settle_dctx(): keep a context whose calls have all succeeded. It goes into a place, unless `place` is
- * NULL or not empty; otherwise, if it is plain (no dictionary, no threads), this thread keeps it; otherwise it is
- * freed.
+ * settle_cctx(), settle_dctx(): keep a context whose calls have all succeeded. If `place` is not NULL and is empty, the
+ * context goes there. Otherwise a plain context (no dictionary, no threads) is given to the thread, and any other
+ * context is freed.
  *
  * cpkg_take_cctx(), cpkg_take_dctx(), cpkg_give_cctx(), cpkg_give_dctx(): take and give contexts for Python code, which
- * calls them through cffi. They run without the GIL and do not access the interpreter. All settings of the Python code
- * are reset at once, because dictionaries are pointers into memory that it is about to free.
+ * calls these functions through cffi, without the GIL. A context that is given is reset at once, because its dictionary
+ * is a pointer to memory that the Python code is about to free.
  */
 #define KEPT_CONTEXTS(Ctx, ctx, kept_max) \
     static void give_##ctx(Kept *kept, ZSTD_##Ctx *context, size_t result) \

@@ -16,20 +16,21 @@ typedef struct {
     PyObject_HEAD
     void *context; /* a ZSTD_DCtx * */
     int is_ready;
-    int has_dictionary; /* without one, the contexts of threads are used */
-    int serves_one;     /* stream: the thread keeps its context afterwards */
+    int has_dictionary; /* if false, the contexts of threads are used */
+    int serves_one;     /* only one stream uses the preset: the thread keeps the context afterwards */
     uint64_t window_max;
 } DecompressionPreset;
 
 static PyTypeObject *decompression_preset_type;
 
-/* Return whether a context without parameters can be used. */
+/* Return whether the settings are libzstd's defaults, so that any thread's context can be used. */
 static int is_default(const DecompressionPreset *preset)
 {
     return preset->is_ready && !preset->has_dictionary && preset->window_max == WINDOW_SIZE_MAX_DEFAULT;
 }
 
-/* _set_up(window_max, has_dictionary): called once, before anything else; without it, all calls go to Python. */
+/* _set_up(window_max, has_dictionary): store the settings; Python calls this once, before any other method. Without
+   this call, all other calls are passed to Python. */
 static PyObject *decompression_set_up(PyObject *self, PyObject *args)
 {
     DecompressionPreset *preset = (DecompressionPreset *)self;
@@ -47,8 +48,8 @@ static PyObject *decompression_set_up(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* _retire(): pass all further calls to Python, because the settings change; contexts with the old settings are
-   unused. */
+/* _retire(): pass all further calls to Python, because the settings change. A context with the old settings is no
+   longer used. */
 static PyObject *decompression_retire(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     ((DecompressionPreset *)self)->is_ready = 0;
@@ -58,11 +59,11 @@ static PyObject *decompression_retire(PyObject *self, PyObject *Py_UNUSED(unused
 static void decompression_preset_dealloc(PyObject *self)
 {
     DecompressionPreset *preset = (DecompressionPreset *)self;
-    settle_dctx(NULL, is_default(preset), preset->context); /* keep it for the next preset that serves one frame */
+    settle_dctx(NULL, is_default(preset), preset->context); /* a plain context is kept for other presets */
     object_free(self);
 }
 
-/* Measure the frame at the start of an input; return -1 for input that takes the slow path. */
+/* Measure the frame at the start of an input; return 0, or -1 if the input takes the slow path. */
 static ALWAYS_INLINE int preset_measure(const DecompressionPreset *preset, const Input *in, Frame *frame)
 {
     const unsigned char *src = (const unsigned char *)in->start;
@@ -72,16 +73,16 @@ static ALWAYS_INLINE int preset_measure(const DecompressionPreset *preset, const
 }
 
 /*
- * Decompress a measured frame, or several frames without a preset, with at most `capacity` bytes of content. Return the
- * content as bytes, or NULL, without an exception for input that takes the slow path. Without a preset, `tables` are
- * the tables of a dictionary, or NULL.
+ * Decompress a measured frame (or, without a preset, several frames) with at most `capacity` bytes of content. Return
+ * the content as bytes. Return NULL with an exception set, or without one if the input takes the slow path. Without a
+ * preset, `tables` are the tables of a dictionary, or NULL.
  */
 static ALWAYS_INLINE PyObject *unpack(DecompressionPreset *preset, const char *src, const Frame *frame,
                                       const ZSTD_DDict *tables, size_t capacity)
 {
     const int has_dictionary = preset != NULL && preset->has_dictionary;
     Output out;
-    /* a declared size is allocated directly; for a small upper bound the scratch buffer is used */
+    /* allocate a declared size directly; if only a small upper bound is known, use the scratch buffer */
     if (output_begin(&out, capacity <= SCRATCH_SIZE && !frame->is_declared ? 0 : capacity, capacity) < 0)
         return NULL;
     ZSTD_DCtx *dctx = has_dictionary ? place_take(&preset->context) : take_dctx(out.kept);
@@ -95,7 +96,7 @@ static ALWAYS_INLINE PyObject *unpack(DecompressionPreset *preset, const char *s
     ALLOW_THREADS_UNLESS(frame->size <= SHORT_MAX && capacity <= SHORT_MAX)
     if (has_dictionary)
         written = ZSTD_decompressDCtx(dctx, out.buffer.dst, out.buffer.size, src, frame->size);
-    else /* which leaves no reference to the tables in the context */
+    else /* unlike a loaded dictionary, the tables are not kept in the context */
         written = ZSTD_decompress_usingDDict(dctx, out.buffer.dst, out.buffer.size, src, frame->size, tables);
     END_ALLOW_THREADS_UNLESS()
     if (has_dictionary && !ZSTD_isError(written))
@@ -141,8 +142,8 @@ slow:
 }
 
 /*
- * Decompress the frame at the start of the data, if it is complete and its content fits into `room` (-1: any size).
- * Return the content as bytes, or NULL, without an exception if the slow path is needed.
+ * Decompress the frame at the start of the data, if it is complete and its content has at most `room` bytes (-1: no
+ * limit). Return the content as bytes. Return NULL with an exception set, or without one if the slow path is needed.
  */
 static PyObject *whole_frame(DecompressionPreset *preset, const char *data, size_t size, Py_ssize_t room, Frame *frame)
 {
@@ -164,5 +165,5 @@ static PyMethodDef decompression_preset_methods[] = {
 
 DECLARE_TYPE(decompression_preset, "cpkg._native.zstd.compiled._DecompressionPreset", DecompressionPreset,
              Py_TPFLAGS_BASETYPE,
-             {Py_tp_doc, "Limits and a dictionary for any number of frames; for the class in zstd/presets.py."},
+             {Py_tp_doc, "Limits and a dictionary for any number of frames; a base class of zstd/presets.py."},
              {Py_tp_dealloc, decompression_preset_dealloc}, {Py_tp_methods, decompression_preset_methods})

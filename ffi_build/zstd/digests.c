@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The digested forms of dictionaries, for the one-shot functions. Python creates them and keeps them with the ZstdDict
- * (Digests in purepy/zstd/format/zdict.py); C looks them up. If a form is missing, the call takes the slow path, which
- * creates the form. A call holds its form while using it, because Python may drop a form at any time.
+ * The digests of dictionaries, for the one-shot functions. A digest is the tables that libzstd builds from a
+ * dictionary. Python creates digests and keeps them with the ZstdDict (Digests in purepy/zstd/format/zdict.py); C looks
+ * them up. If a digest is missing, the call takes the slow path, which creates it. A call holds a reference to its
+ * digest, because Python may drop the digest at any time.
  */
 #pragma once
 
@@ -15,10 +16,10 @@
 /* How to load a dictionary: the numbers of ZstdDict.as_digested_dict, as_undigested_dict and as_prefix. */
 enum { DIGESTED, UNDIGESTED, PREFIX };
 
-/* Up to this size, the tables of a level give the same frame as loading the dictionary (settings.py). */
+/* For data of up to this size, a level's tables give the same frame as loading the dictionary (settings.py). */
 enum { SHARED_DATA_MAX = (128 << 10) - 1 };
 
-/* Interned names: of the attribute, and of this backend's forms in it. */
+/* Interned names: of ZstdDict's attribute with a dict of digests, and of this backend's entries in that dict. */
 static PyObject *digests_name, *cdicts_name, *ddict_name;
 
 static int digests_set_up(void)
@@ -29,7 +30,7 @@ static int digests_set_up(void)
     return digests_name == NULL || cdicts_name == NULL || ddict_name == NULL ? -1 : 0;
 }
 
-/* A form in use: libzstd's tables, and the object that owns them. */
+/* A digest in use: libzstd's tables, and the object that owns them. */
 typedef struct {
     const void *tables;
     PyObject *owner;
@@ -40,7 +41,7 @@ static void digest_let_go(Digest *digest)
     Py_CLEAR(digest->owner);
 }
 
-/* Return the tuple that Python keeps under a name, a new reference; NULL, without an exception, if there is none. */
+/* Return the tuple that Python keeps under a name, a new reference; NULL, without an exception, if it is missing. */
 static ALWAYS_INLINE PyObject *digests_of(PyObject *dictionary, PyObject *name)
 {
     PyObject *digests = PyObject_GetAttr(dictionary, digests_name);
@@ -59,7 +60,10 @@ static ALWAYS_INLINE PyObject *digests_of(PyObject *dictionary, PyObject *name)
     return kept;
 }
 
-/* Take a form, a tuple from Python of tables, their address and their pin. Return 0, or -1 without an exception. */
+/*
+ * Take a digest from `form`, a tuple of three items, of which C uses the second: the address of the tables. Return 0,
+ * or -1 without an exception.
+ */
 static ALWAYS_INLINE int digest_take(Digest *digest, PyObject *form)
 {
     if (!PyTuple_CheckExact(form) || PyTuple_GET_SIZE(form) != 3 || !PyLong_CheckExact(PyTuple_GET_ITEM(form, 1)))
@@ -74,7 +78,10 @@ static ALWAYS_INLINE int digest_take(Digest *digest, PyObject *form)
     return 0;
 }
 
-/* Split an argument `zstd_dict`; return how to load it, or -1, without an exception, for the slow path. */
+/*
+ * Read the argument `zstd_dict`: a dictionary, or a tuple of a dictionary and the way to load it. Return that way,
+ * `how` if it is not given, or -1, without an exception, if the call takes the slow path.
+ */
 static int take_dictionary(PyObject *argument, int how, PyObject **dictionary)
 {
     *dictionary = argument;
@@ -91,8 +98,8 @@ static int take_dictionary(PyObject *argument, int how, PyObject **dictionary)
 }
 
 /*
- * Find the tables for compressing `size` bytes with `zstd_dict` and the parameters. Return 0, or -1, without an
- * exception, for the slow path.
+ * Find the digest for compressing `size` bytes with the argument `zstd_dict` and the parameters. Return 0, or -1,
+ * without an exception, if the call takes the slow path.
  */
 static int digest_for_compression(Digest *digest, PyObject *argument, const Parameter *parameters, int count,
                                   size_t size)
@@ -118,7 +125,8 @@ static int digest_for_compression(Digest *digest, PyObject *argument, const Para
     return result;
 }
 
-/* Find the tables for decompressing with `zstd_dict`; return 0, or -1, without an exception, for the slow path. */
+/* Find the digest for decompressing with the argument `zstd_dict`; return 0, or -1, without an exception, if it is
+   missing. */
 static int digest_for_decompression(Digest *digest, PyObject *argument)
 {
     PyObject *dictionary;

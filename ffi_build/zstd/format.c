@@ -13,7 +13,7 @@ enum { BLOCK_MAX = 128 << 10 };
 #define WINDOW_LOG_MAX_DEFAULT 27
 /* The window that ZSTD_decompressStream() accepts by default. */
 #define WINDOW_SIZE_MAX_DEFAULT (((uint64_t)1 << WINDOW_LOG_MAX_DEFAULT) + 1)
-/* The sizes that are allocated at once, whatever the size of the input. */
+/* Up to these sizes, a declared size or an upper bound is allocated at once, however small the input is. */
 #define DECLARED_SIZE_TRUST ((uint64_t)1 << 30)
 #define UNKNOWN_SIZE_TRUST ((uint64_t)64 << 20)
 
@@ -27,7 +27,7 @@ static uint64_t little_endian(const unsigned char *bytes, size_t size)
 
 /* The header of a frame that is not skippable (RFC 8878, 3.1.1.1). */
 typedef struct {
-    size_t size; /* magic number included */
+    size_t size; /* including the magic number */
     uint64_t window;
     uint64_t content;
     int is_declared; /* if false, `content` is 0 */
@@ -35,7 +35,7 @@ typedef struct {
     int has_checksum;
 } Header;
 
-/* Read a header; return -1 if it is incomplete or malformed, or belongs to a skippable frame. */
+/* Read a header; return 0, or -1 if the header is incomplete or malformed, or belongs to a skippable frame. */
 static ALWAYS_INLINE int read_header(const unsigned char *src, const unsigned char *end, int has_magic, Header *header)
 {
     static const unsigned char size_bytes[4] = {0, 2, 4, 8}, id_bytes[4] = {0, 1, 2, 4};
@@ -71,18 +71,18 @@ static ALWAYS_INLINE int read_header(const unsigned char *src, const unsigned ch
     return 0;
 }
 
-/* A frame, as its header and the headers of its blocks describe it. */
+/* The sizes of a frame, from its header and the headers of its blocks. */
 typedef struct {
-    size_t size;      /* in the input, checksum included */
-    uint64_t content; /* the declared size, or the most that the blocks can hold if none is declared */
+    size_t size;      /* the size of the frame, including the checksum */
+    uint64_t content; /* the declared size of the content; if none is declared, the most that the blocks can hold */
     int is_declared;
 } Frame;
 
 /*
  * Read the headers of a frame and its blocks (RFC 8878, 3.1.1) without decoding anything.
  *
- * A declared size is accepted only if the blocks can hold it. Return -1 for input that takes the slow path: truncated
- * or malformed input, a dictionary id without a dictionary, or a window above the limit.
+ * Return 0, or -1 for input that takes the slow path: truncated or malformed input, a dictionary id without a
+ * dictionary, a window above the limit, or a declared size that is larger than the blocks can hold.
  */
 static int measure_frame(const unsigned char *src, const unsigned char *end, uint64_t window_max, int has_dictionary,
                          Frame *frame)
@@ -140,14 +140,16 @@ static int measure_frame(const unsigned char *src, const unsigned char *end, uin
     return 0;
 }
 
-/* Return whether to allocate a declared size, or a bound, at once: if it is small or the input is large enough. */
+/* Return whether to allocate a declared size, or an upper bound, at once: if it is small, or plausible for the
+   input. */
 static int is_trusted(uint64_t content, int is_declared, size_t input)
 {
     return is_declared ? content <= DECLARED_SIZE_TRUST || content / 64 <= input
                        : content <= UNKNOWN_SIZE_TRUST || content / 32 <= input;
 }
 
-/* Measure all frames in `all->size` bytes as if they were one; return 0 if they can be decompressed at once. */
+/* Measure all frames in `all->size` bytes as if they were one; return 0, or -1 if they cannot be decompressed at
+   once. */
 static int measure_all_frames(const unsigned char *src, uint64_t window_max, int has_dictionary, Frame *all)
 {
     const unsigned char *end = src + all->size;

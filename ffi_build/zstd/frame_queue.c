@@ -3,11 +3,11 @@
  * A queue of frames: threads that know nothing about Python compress or decompress frames while Python code runs. (A
  * Python thread that has finished a frame would wait for the GIL, which other threads release only every 5 ms.)
  *
- * A job is one frame, or several frames to decompress together. It owns its memory, a duplicate of the descriptor that
- * it reads from, and the objects built from its content; it lives as long as the queue. Python fills the input, submits
- * the job, waits for it and releases it. Each of these calls may be repeated, or not be followed by the next one: a job
- * knows whether a thread works on it, and rejects calls that would disturb the thread. Failed work is left to Python,
- * which repeats it and raises the error.
+ * A job is one frame, or several frames to decompress together. It owns its memory, a duplicate of the descriptor from
+ * which it reads, and an object built from its content. It lives as long as the queue. Python fills the input, submits
+ * the job, waits for it and releases it. Python may repeat each of these calls, or stop after any of them: a job knows
+ * whether a thread works on it, and rejects calls that would disturb the thread. After a failure, Python repeats the
+ * work itself and raises the error.
  */
 #pragma once
 
@@ -22,8 +22,8 @@
 #include "contexts.c"
 
 enum {
-    JOB_KEPT = 4 << 20,     /* a job's memory beyond this size is freed after use */
-    READ_ACROSS = 16 << 10, /* a gap of this many bytes between frames is read along: cheaper than another call */
+    JOB_KEPT = 4 << 20,     /* memory of a job beyond this size is freed when the job needs less */
+    READ_ACROSS = 16 << 10, /* the largest gap between frames that is read with them, instead of another read */
     FRAME_CONTEXTS = QUEUE_THREADS + 2,
 };
 
@@ -45,23 +45,23 @@ typedef struct cpkg_job_s {
     cpkg_frames *frames;
     JobMemory input, output;
     size_t input_size;
-    int descriptor;   /* of the file that the input is read from; -1 if the input is in memory */
-    JobMemory places; /* FramePlaces of the frames that are read from the file */
+    int descriptor;   /* the descriptor of the file with the input; -1 if the input is in memory */
+    JobMemory places; /* the FramePlaces of the frames in the file */
     size_t frames_count;
-    size_t size; /* of the output; for decompression it is known in advance */
-    /* An object built from the content of a decompressed frame: `then` is called with it and with `count`. */
+    size_t size; /* the size of the output; for decompression it is known in advance */
+    /* `then`, if it is not NULL, builds the object `made` from the content of a decompressed frame. */
     void (*then)(void *made, const char *content, size_t size, int64_t count);
     void (*free_made)(void *made);
     void *made;
     int64_t count;
     bool is_good;
-    bool is_let_go; /* can be used for another frame once no thread works on it */
+    bool is_let_go; /* the job can be reused for another frame once no thread works on it */
     struct cpkg_job_s *next;
 } cpkg_job;
 
 struct cpkg_frames_s {
     Queue queue;
-    cpkg_job *jobs;                 /* all of them */
+    cpkg_job *jobs;                 /* all jobs, as a list */
     void *contexts[FRAME_CONTEXTS]; /* places (contexts.c) for ZSTD_CCtx or ZSTD_DCtx */
     bool compresses;
     char *dictionary;
@@ -78,7 +78,7 @@ static void frames_free_context(const cpkg_frames *frames, void *context)
         ZSTD_freeDCtx(context);
 }
 
-/* Set up a new context; return false if libzstd refuses. */
+/* Set the parameters and the dictionary of a new context; return false if libzstd refuses them. */
 static bool frames_set_up(const cpkg_frames *frames, void *context)
 {
     size_t result = 0;
@@ -116,7 +116,7 @@ static void frames_give_context(cpkg_frames *frames, void *context, bool is_soun
     frames_free_context(frames, context);
 }
 
-/* Allocate memory for `size` bytes, at least one; its old content is lost. */
+/* Provide memory for `size` bytes, at least one; return false if there is none. The old content is lost. */
 static bool job_reserve(JobMemory *memory, size_t size)
 {
     size += size == 0;
@@ -135,7 +135,7 @@ static void job_close_file(cpkg_job *job)
     job->descriptor = -1;
 }
 
-/* Read a part of the job's file into its input; return false if the file is too short. */
+/* Read a part of the job's file into its input; return false if the file is too short or cannot be read. */
 static bool job_read(const cpkg_job *job, size_t at, size_t size, int64_t offset)
 {
     for (size_t done = 0; done < size;) {
@@ -148,14 +148,14 @@ static bool job_read(const cpkg_job *job, size_t at, size_t size, int64_t offset
     return true;
 }
 
-/* Read the input from the file, if necessary; return false if the file is too short. */
+/* Read the input from the file, if the job has one; return false if the file is too short or cannot be read. */
 static bool job_fill(cpkg_job *job)
 {
     const FramePlace *places = (const FramePlace *)(void *)job->places.data;
     if (job->descriptor < 0)
         return true;
     for (size_t first = 0, end; first < job->frames_count; first = end) {
-        /* frames close together have the same distance in the input as in the file */
+        /* frames that are close together have the same distance in the input as in the file, so one read is enough */
         for (end = first + 1; end < job->frames_count; end++)
             if ((int64_t)(places[end].at - places[first].at) != places[end].offset - places[first].offset)
                 break;
@@ -167,7 +167,7 @@ static bool job_fill(cpkg_job *job)
     return true;
 }
 
-/* Compress the frame of a job; return libzstd's result. */
+/* Compress the frame of a job; return libzstd's result, or 0 if libzstd was not called. */
 static size_t frame_compress(cpkg_job *job, void *context)
 {
     size_t room = ZSTD_compressBound(job->input_size);
@@ -178,7 +178,8 @@ static size_t frame_compress(cpkg_job *job, void *context)
     return job->size;
 }
 
-/* Decompress the frames of a job, and call its `then` with the content; return libzstd's result. */
+/* Decompress the frames of a job, and call its `then` with the content; return libzstd's last result, or 0 without
+   one. */
 static size_t frame_decompress(cpkg_job *job, void *context)
 {
     const FramePlace one = {0, 0, job->input_size, job->size}, *places = &one;
@@ -219,8 +220,8 @@ static void job_work(Task *task)
 }
 
 /*
- * Return a queue without threads, which compresses or decompresses with `parameters` pairs of a key and a value, and
- * with a copy of the dictionary; NULL if there is no memory.
+ * Return a queue without threads, or NULL if there is no memory. The queue compresses or decompresses with `pairs`,
+ * which are keys and values of as many parameters as `parameters`, and with a copy of the dictionary.
  */
 static cpkg_frames *cpkg_frames_new(int compresses, const int *pairs, size_t parameters, const char *dictionary,
                                     size_t dictionary_size)
@@ -249,7 +250,7 @@ static cpkg_frames *cpkg_frames_new(int compresses, const int *pairs, size_t par
     return frames;
 }
 
-/* Start threads up to the number wanted, if possible; return how many there are. */
+/* Start threads until there are as many as wanted, if the system allows that; return how many there are. */
 static int cpkg_frames_start(cpkg_frames *frames, int wanted)
 {
     return queue_start(&frames->queue, wanted);
@@ -259,7 +260,7 @@ static int cpkg_frames_start(cpkg_frames *frames, int wanted)
 static void cpkg_frames_close(cpkg_frames *frames)
 {
     if (!queue_is_here(&frames->queue))
-        return; /* in a forked child memory may be inconsistent, so what the threads held is not freed */
+        return; /* a forked child frees nothing, because the parent's threads may have left memory inconsistent */
     queue_close(&frames->queue);
     for (cpkg_job *job = frames->jobs; job != NULL; job = job->next) {
         job_close_file(job);
@@ -277,7 +278,7 @@ static void cpkg_frames_close(cpkg_frames *frames)
         frames_free_context(frames, place_take(&frames->contexts[i]));
 }
 
-/* Close the queue and free it, with its jobs. */
+/* Close the queue, and free it and its jobs. */
 static void cpkg_frames_free(cpkg_frames *frames)
 {
     if (!queue_is_here(&frames->queue))
@@ -292,7 +293,7 @@ static void cpkg_frames_free(cpkg_frames *frames)
     free(frames);
 }
 
-/* Return an idle job, reusing one that was released if possible; NULL if there is no memory. */
+/* Return an idle job, which may be a reused one that was released; NULL if there is no memory. */
 static cpkg_job *cpkg_frames_job(cpkg_frames *frames)
 {
     bool is_here = queue_is_here(&frames->queue);
@@ -338,15 +339,15 @@ static size_t cpkg_job_size(const cpkg_job *job)
     return job->size;
 }
 
-/* Return the input; NULL if the queue is closed. */
+/* Return the input of a job; NULL if the queue is closed. */
 static const char *cpkg_job_input(const cpkg_job *job)
 {
     return job->input.data;
 }
 
 /*
- * Copy data[start..start + size) into the input of an idle job, after its first `at` bytes; return 1, 0 if there is no
- * memory, or -1 if the job is not idle.
+ * Copy data[start..start + size) into the input of an idle job, after the first `at` bytes of the input. Return 1 on
+ * success, 0 if there is no memory, or -1 if the job is not idle.
  */
 static int cpkg_job_put(cpkg_job *job, size_t at, const char *data, size_t start, size_t size)
 {
@@ -372,7 +373,7 @@ static int cpkg_job_put(cpkg_job *job, size_t at, const char *data, size_t start
     return 1;
 }
 
-/* Set the content size of the frame in an idle job; return the same as cpkg_job_put(). */
+/* Set the content size of the frame in an idle job; return 1, or -1 if the job is not idle. */
 static int cpkg_job_expect(cpkg_job *job, size_t size)
 {
     if (!job_is_idle(job))
@@ -384,8 +385,8 @@ static int cpkg_job_expect(cpkg_job *job, size_t size)
 
 /*
  * Let an idle job read `count` frames from a duplicate of a descriptor, and decompress them in order. `numbers` has
- * three numbers per frame, in the order of the file: its offset, its size and its content size. Return 1, 0 if there is
- * no memory or no descriptor left, or -1 if the job is not idle.
+ * three numbers per frame, in the order of the file: its offset, its size and its content size. Return 1 on success, -1
+ * if the job is not idle, or 0 if the numbers are wrong or there is no memory or descriptor left.
  */
 static int cpkg_job_read_frames(cpkg_job *job, int descriptor, const int64_t *numbers, size_t count)
 {
@@ -420,8 +421,9 @@ static int cpkg_job_read_frames(cpkg_job *job, int descriptor, const int64_t *nu
 }
 
 /*
- * Let `then` be called with the result of `new_made`, the content of an idle job's frame, and `count`. The job owns the
- * object and frees it with `free_made`. Return the object, or NULL on failure.
+ * Let an idle job build an object from the content of its frame: `new_made` creates the object, and `then` is called
+ * with the object, the content and its size, and `count`. The job owns the object and frees it with `free_made`. Return
+ * the object, or NULL on failure.
  */
 static void *cpkg_job_make(cpkg_job *job, void *(*new_made)(void), void (*free_made)(void *),
                            void (*then)(void *, const char *, size_t, int64_t), int64_t count)
@@ -439,7 +441,7 @@ static void *cpkg_job_make(cpkg_job *job, void *(*new_made)(void), void (*free_m
     return job->made;
 }
 
-/* Give a job with `size` bytes of input to the threads; a job that was submitted already stays unchanged. */
+/* Submit an idle job with `size` bytes of input to the threads; a job that is not idle stays unchanged. */
 static void cpkg_frames_submit(cpkg_frames *frames, cpkg_job *job, size_t size)
 {
     if (!queue_is_here(&frames->queue) || queue_is_stopping(&frames->queue) || !job_is_idle(job))
@@ -448,7 +450,7 @@ static void cpkg_frames_submit(cpkg_frames *frames, cpkg_job *job, size_t size)
     queue_submit(&frames->queue, &job->task);
 }
 
-/* Run an idle job in the calling thread; return its output, or NULL. */
+/* Run an idle job with `size` bytes of input in the calling thread; return its output, or NULL on failure. */
 static const char *cpkg_frames_do(cpkg_frames *frames, cpkg_job *job, size_t size)
 {
     if (!queue_is_here(&frames->queue) || queue_is_stopping(&frames->queue) || !job_is_idle(job))

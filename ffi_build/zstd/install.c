@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Import: add the builtins to the module cpkg._native.zstd.compiled, and keep the error if that fails. */
+/* The import: add the builtins to the module cpkg._native.zstd.compiled, and keep the error if that fails. */
 #pragma once
 
 #include "../common/compat.c"
@@ -11,7 +11,7 @@
 #include "streams/compressor.c"
 #include "streams/decompressor.c"
 #include "write_buffer.c"
-/* Without the GIL, nothing would hold io.TextIOWrapper's own lock while next() takes a line. */
+/* Not in free-threaded builds, where this code would have to hold io.TextIOWrapper's own lock while it takes a line. */
 #ifndef Py_GIL_DISABLED
 #include "lines.c"
 #endif
@@ -48,9 +48,9 @@ static const TypeToAdd builtin_types[] = {
  */
 static int add_builtins(PyObject *module)
 {
-    static bool served; /* imports run one at a time */
+    static bool served; /* not atomic, because imports run one at a time */
     if (served) {
-        /* another interpreter's types would not match the objects of the first one */
+        /* the types of another interpreter would not match the objects that the first interpreter has created */
         return set_up_refuse("Zstandard");
     }
     if (contexts_set_up() < 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A LineBuffer: decompressed bytes, which lines.c splits into lines or Python takes directly. */
+/* The type LineBuffer: decompressed bytes, from which lines.c takes lines, and Python takes bytes. */
 #pragma once
 
 #include "../common/objects.c"
@@ -9,22 +9,22 @@ enum { LINE_STRETCH = 2048 /* bytes searched at a time; a multiple of 64 */ };
 
 typedef struct {
     PyObject_HEAD
-    Py_buffer memory; /* exported by a bytearray, which therefore cannot be resized */
+    Py_buffer memory; /* the memory of a bytearray, which cannot be resized while it is held here */
     Py_ssize_t position;
     Py_ssize_t end;
     char is_utf8;      /* whether the text is UTF-8; otherwise it is ASCII */
     char has_returns;  /* whether "\r" also ends a line */
     char translates;   /* whether "\r\n" becomes "\n" */
     char has_given;    /* whether bytes may have been taken that were not returned as a line */
-    char has_made;     /* whether a line was returned last and the end not reached: as if io.TextIOWrapper held text */
+    char has_made;     /* whether a line was returned last, before the end: io.TextIOWrapper would then hold text */
     char has_lines;    /* whether lines ending with "\n" were returned */
     char has_pairs;    /* whether lines ending with "\r\n" were returned */
     char is_iterating; /* whether next() returned the most recent line */
     /*
-     * Line ends that were found together, in a stretch of plain memory: ASCII without carriage returns.
+     * Line ends that were found together, in a part of the memory (a stretch) that is ASCII without carriage returns.
      */
     Py_ssize_t stretch;  /* where the stretch begins */
-    Py_ssize_t indexed;  /* where the line of the next end begins; the ends are used only at this position */
+    Py_ssize_t indexed;  /* where the line with the next end begins; at any other position, the ends are not used */
     Py_ssize_t searched; /* the position before which nothing is searched again */
     int ends_used, ends_found;
     uint16_t ends[LINE_STRETCH + 4]; /* relative to the start of the stretch */
@@ -37,7 +37,7 @@ static void line_buffer_forget(LineBuffer *buffer)
     buffer->searched = 0;
 }
 
-/* LineBuffer(memory): take the bytearray that receives decompressed bytes. */
+/* LineBuffer(memory): hold a bytearray, into which Python decompresses. */
 static int line_buffer_init(PyObject *self, PyObject *args, PyObject *Py_UNUSED(kwargs))
 {
     return take_memory(&((LineBuffer *)self)->memory, args, "O!:LineBuffer");
@@ -49,7 +49,7 @@ static void line_buffer_dealloc(PyObject *self)
     object_free(self);
 }
 
-/* Return `size` of the held bytes. */
+/* Remove and return the first `size` of the held bytes. */
 static PyObject *line_buffer_give(LineBuffer *buffer, Py_ssize_t size)
 {
     const char *start = (const char *)buffer->memory.buf + buffer->position;
@@ -62,7 +62,7 @@ static PyObject *line_buffer_give(LineBuffer *buffer, Py_ssize_t size)
     return bytes;
 }
 
-/* Return how many of the held bytes a caller requests at most, or -1 with an exception set. */
+/* Return a number of bytes from a caller, but at least 0 and at most as many as are held; -1 with an exception set. */
 static Py_ssize_t line_buffer_limit(LineBuffer *buffer, PyObject *number)
 {
     Py_ssize_t limit = PyNumber_AsSsize_t(number, NULL);
@@ -117,7 +117,7 @@ static PyObject *line_buffer_add(PyObject *self, PyObject *number)
     if (size == -1 && PyErr_Occurred())
         return NULL;
     if (size < 0 || size > buffer->memory.len - buffer->end) {
-        PyErr_SetString(PyExc_ValueError, "size is outside the buffer");
+        PyErr_SetString(PyExc_ValueError, "size is negative or larger than the free memory");
         return NULL;
     }
     buffer->end += size;
@@ -148,7 +148,7 @@ static PyObject *line_buffer_release(PyObject *self, PyObject *unused)
 {
     LineBuffer *buffer = (LineBuffer *)self;
     PyObject *none = line_buffer_drop(self, unused);
-    PyBuffer_Release(&buffer->memory); /* leaves the old length */
+    PyBuffer_Release(&buffer->memory); /* does not change memory.len */
     buffer->memory.len = 0;
     return none;
 }
@@ -162,15 +162,15 @@ static PyMethodDef line_buffer_methods[] = {
      "_make_room()\n--\n\nMove the held bytes to the start of the memory and return their number."},
     {"_add", line_buffer_add, METH_O, "_add(size, /)\n--\n\nHold `size` more bytes, which follow the held bytes."},
     {"_move", line_buffer_move, METH_O,
-     "_move(distance, /)\n--\n\nMove to another position in the held bytes; return whether they contain it."},
+     "_move(distance, /)\n--\n\nMove `position` by a distance if it stays in 0..`end`; return whether it does."},
     {"_drop", line_buffer_drop, METH_NOARGS, "_drop()\n--\n\nHold no bytes."},
     {"_release", line_buffer_release, METH_NOARGS, "_release()\n--\n\nHold no bytes, and release the memory."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyMemberDef line_buffer_members[] = {
-    {"position", T_PYSSIZET, offsetof(LineBuffer, position), READONLY, "Where the held bytes begin in the memory."},
-    {"end", T_PYSSIZET, offsetof(LineBuffer, end), READONLY, "Where the held bytes end."},
+    {"position", T_PYSSIZET, offsetof(LineBuffer, position), READONLY, "The start of the held bytes in the memory."},
+    {"end", T_PYSSIZET, offsetof(LineBuffer, end), READONLY, "The end of the held bytes in the memory."},
     {"is_utf8", T_BOOL, offsetof(LineBuffer, is_utf8), 0, "Whether the text is UTF-8; otherwise it is ASCII."},
     {"has_returns", T_BOOL, offsetof(LineBuffer, has_returns), 0, "Whether a carriage return also ends a line."},
     {"translates", T_BOOL, offsetof(LineBuffer, translates), 0,
@@ -185,6 +185,6 @@ static PyMemberDef line_buffer_members[] = {
 };
 
 DECLARE_TYPE(line_buffer, "cpkg._native.zstd.compiled._LineBuffer", LineBuffer, Py_TPFLAGS_BASETYPE,
-             {Py_tp_doc, "A buffer of decompressed bytes; for the class in zstd/text_reader.py."},
+             {Py_tp_doc, "A buffer of decompressed bytes; a base class of zstd/text_reader.py."},
              {Py_tp_init, line_buffer_init}, {Py_tp_dealloc, line_buffer_dealloc}, {Py_tp_methods, line_buffer_methods},
              {Py_tp_members, line_buffer_members})

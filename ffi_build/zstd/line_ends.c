@@ -34,7 +34,7 @@ static inline Line64 line_or(Line64 x, Line64 y)
     return (Line64){_mm_or_si128(x.a, y.a), _mm_or_si128(x.b, y.b), _mm_or_si128(x.c, y.c), _mm_or_si128(x.d, y.d)};
 }
 
-/* Return the highest bit of each byte. */
+/* Return the highest bits of the 64 bytes, as a mask. */
 static inline uint64_t line_signs(Line64 x)
 {
     return (uint64_t)(unsigned)_mm_movemask_epi8(x.a) | (uint64_t)(unsigned)_mm_movemask_epi8(x.b) << 16 |
@@ -42,7 +42,7 @@ static inline uint64_t line_signs(Line64 x)
 }
 #endif
 
-/* Find the end of a line (NULL: none) and describe the bytes before it, or all bytes. */
+/* Return the position of the next "\n", or NULL if there is none. `what` gets the properties of the bytes before it. */
 static inline const char *line_end(const char *start, const char *end, int *what)
 {
 #ifdef HAVE_LINE_SIMD
@@ -50,13 +50,13 @@ static inline const char *line_end(const char *start, const char *end, int *what
     const __m128i returned = _mm_set1_epi8('\r');
     uint64_t high = 0;
     uint64_t has_return = 0;
-    /* 64 bytes at once: a processor can predict that most lines end within them, but not within which 16 */
+    /* 64 bytes at once: the processor can predict that most lines end within 64 bytes, but not in which 16 of them */
     for (; end - start >= 64; start += 64) {
         Line64 text = line_load(start);
         uint64_t found = line_signs(line_equal(text, newline));
         uint64_t before = (found - 1) & ~found; /* the bits below the lowest set bit; all bits if there is none */
         Line64 returns = line_equal(text, returned);
-        /* test both together first, because most lines have neither */
+        /* test for non-ASCII bytes and returns together, because most lines have neither */
         if ((line_signs(line_or(text, returns)) & before) != 0) {
             high |= line_signs(text) & before;
             has_return |= line_signs(returns) & before;
@@ -84,10 +84,11 @@ static inline const char *line_end(const char *start, const char *end, int *what
 }
 
 #ifdef HAVE_LINE_SIMD
-/* Store the positions of the set bits. The first four need no branches, because their number cannot be predicted. */
+/* Store the positions of the set bits, plus `at`, and return the end of the output. Storing up to four positions takes
+   no branches, because the processor could not predict how many there are. */
 static inline uint16_t *line_note_ends(uint16_t *to, uint64_t found, size_t at)
 {
-    const uint64_t last = (uint64_t)1 << 63; /* so that the count of zeros is defined */
+    const uint64_t last = (uint64_t)1 << 63; /* __builtin_ctzll(0) is not defined */
     for (int i = 0; i < 4; i++) {
         *to = (uint16_t)(at + (size_t)__builtin_ctzll(found | last));
         to += found != 0;

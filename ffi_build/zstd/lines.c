@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines of text directly from the decompressed bytes; install.c adds them to the module.
+ * Reading lines of text directly from decompressed bytes; install.c adds make_text_reader() to the module.
  *
  * An io.TextIOWrapper decodes a chunk, then finds and copies the lines in it, and checks for each line whether its file
- * is closed. That is most of the time of reading lines. Here next() and readline() find a line's end in the
- * decompressed memory (LineBuffer), and copy the line into its str. Nothing is decoded ahead, so there is no second
+ * is closed. This takes most of the time of reading lines. Here next() and readline() find the end of a line in the
+ * decompressed memory (LineBuffer), and copy the line into a str. Nothing is decoded ahead, so there is only one
  * position. Unusual cases (other newlines, bytes that fail to decode, a line longer than the memory, a last line
- * without an end) are left to io.TextIOWrapper's own methods, which continue at the same position. Once they have run,
+ * without an end) are left to the methods of io.TextIOWrapper, which continue at the same position. After that,
  * io.TextIOWrapper may hold bytes that it read ahead, so it returns all further lines until a seek(). Everything else,
  * including the lock, is in Python (cpkg/_native/zstd/text_reader.py).
  */
@@ -16,7 +16,8 @@
 #include "line_buffer.c"
 #include "line_ends.c"
 
-/* Do the same as line_made() for a line that is not ASCII; return NULL without an exception if it is not UTF-8. */
+/* Do the same as line_made() for a line that is not ASCII; return NULL without an exception if the line is not
+   UTF-8. */
 static PyObject *line_decoded(LineBuffer *buffer, const char *start, Py_ssize_t size, int is_pair)
 {
     PyObject *memory = buffer->memory.obj; /* creating an exception may run a finalizer, which may close the file */
@@ -24,7 +25,7 @@ static PyObject *line_decoded(LineBuffer *buffer, const char *start, Py_ssize_t 
     char *end = (char *)buffer->memory.buf + end_position;
     Py_INCREF(memory);
     if (is_pair)
-        end[-2] = '\n'; /* only while it is decoded */
+        end[-2] = '\n'; /* until the line is decoded */
     PyObject *line = PyUnicode_DecodeUTF8(start, size - is_pair, NULL);
     if (is_pair && buffer->memory.len >= end_position && (char *)buffer->memory.buf + end_position == end)
         end[-2] = '\r';
@@ -34,7 +35,7 @@ static PyObject *line_decoded(LineBuffer *buffer, const char *start, Py_ssize_t 
     return line;
 }
 
-/* Copy a line. Most lines need no branches, because the next line's size cannot be predicted. */
+/* Copy a line. For most sizes there are no branches, because the processor could not predict the next line's size. */
 static inline void line_copy(char *to, const char *from, Py_ssize_t size)
 {
 #ifdef HAVE_LINE_SIMD
@@ -56,7 +57,10 @@ static inline void line_copy(char *to, const char *from, Py_ssize_t size)
     memcpy(to, from, (size_t)size);
 }
 
-/* Return the str of a line of `size` bytes; with `is_pair`, it ends with "\r\n", which becomes "\n". */
+/*
+ * Return the str of a line of `size` bytes. With `is_pair`, the line ends with "\r\n", which becomes "\n". Return NULL
+ * with an exception set, or without one if the bytes cannot be decoded.
+ */
 static PyObject *line_made(LineBuffer *buffer, const char *start, Py_ssize_t size, int is_ascii, int is_pair)
 {
     if (!is_ascii)
@@ -73,7 +77,7 @@ static PyObject *line_made(LineBuffer *buffer, const char *start, Py_ssize_t siz
 }
 
 #ifdef HAVE_LINE_SIMD
-/* Find the line ends in the next stretch, if it is plain. */
+/* Find the line ends in the next stretch, if it is ASCII without carriage returns. */
 static void line_buffer_search(LineBuffer *buffer)
 {
     const __m128i newline = _mm_set1_epi8('\n');
@@ -86,7 +90,7 @@ static void line_buffer_search(LineBuffer *buffer)
     for (Py_ssize_t i = 0; i < size; i += 64) {
         Line64 text = line_load(start + i);
         uint64_t found = line_signs(line_equal(text, newline));
-        /* a carriage return, and the high bit of non-ASCII bytes */
+        /* the high bit is set in non-ASCII bytes, and here also in carriage returns */
         Line64 odd = line_or(text, line_equal(text, returned));
         other = _mm_or_si128(other, _mm_or_si128(_mm_or_si128(odd.a, odd.b), _mm_or_si128(odd.c, odd.d)));
         to = line_note_ends(to, found, (size_t)i);
@@ -97,7 +101,7 @@ static void line_buffer_search(LineBuffer *buffer)
     buffer->ends_found = _mm_movemask_epi8(other) == 0 ? (int)(to - buffer->ends) : 0;
 }
 
-/* Return whether the end of the line at the position is known, after searching for it if necessary. */
+/* Return whether the end of the line at the position is known; search the next stretch first if necessary. */
 static inline int line_buffer_knows(LineBuffer *buffer)
 {
     if (buffer->ends_used < buffer->ends_found && buffer->indexed == buffer->position)
@@ -109,7 +113,10 @@ static inline int line_buffer_knows(LineBuffer *buffer)
 }
 #endif
 
-/* Return the next line; NULL without an exception if there is none, or if io.TextIOWrapper must return it. */
+/*
+ * Return the next line, or NULL with an exception set. Return NULL without an exception at the end, with `is_end` set,
+ * or if io.TextIOWrapper must return the line.
+ */
 static PyObject *line_buffer_next(LineBuffer *buffer, int *is_end)
 {
     *is_end = 0;
@@ -135,7 +142,7 @@ static PyObject *line_buffer_next(LineBuffer *buffer, int *is_end)
         const char *newline = line_end(start, end, &what);
         int is_pair = (what & LINE_HAS_RETURN) != 0 && buffer->has_returns;
         if (is_pair) {
-            /* at the very end of the buffer it may be the first half of a pair */
+            /* a return at the very end of the buffer may be the first half of a pair */
             const char *last = (newline != NULL ? newline : end) - 1;
             if (memchr(start, '\r', (size_t)(end - start)) != last)
                 return NULL;
@@ -168,7 +175,7 @@ static PyObject *line_buffer_next(LineBuffer *buffer, int *is_end)
     return NULL;
 }
 
-/* The facts that make_text_reader() found in its classes. */
+/* Attributes of the classes that make_text_reader() got. */
 static struct {
     PyObject *buffer_type;
     Py_ssize_t buffer_offset; /* the offset of the slot `_lines` */
@@ -225,8 +232,8 @@ static PyObject *text_readline(PyObject *self, PyObject *const *args, Py_ssize_t
 }
 
 /*
- * io.TextIOWrapper looks up this attribute in each call if it is subclassed. That is one more lookup, which its own
- * `closed` would pass on to the file.
+ * The attribute `closed`. If io.TextIOWrapper is subclassed, each of its methods reads this attribute. Its own `closed`
+ * would read the file's `closed`; this one does so only if the buffer is not in use.
  */
 static PyObject *text_closed(PyObject *self, void *Py_UNUSED(unused))
 {
@@ -257,8 +264,9 @@ static PyType_Slot text_slots[] = {
 };
 
 /*
- * make_text_reader(text_class, buffer_class) -> a subclass of text_class that takes lines from the buffer_class in its
- * slot `_lines`. text_class is an io.TextIOWrapper with that slot; buffer_class is a _LineBuffer.
+ * make_text_reader(text_class, buffer_class): return a subclass of text_class whose objects take lines from the object
+ * in their slot `_lines`, if that is of exactly the class buffer_class. text_class is a subclass of io.TextIOWrapper
+ * with that slot; buffer_class is a subclass of _LineBuffer.
  *
  * Python creates and frees the slot: a type in C cannot know at compile time where io.TextIOWrapper's structure ends.
  */
@@ -280,7 +288,7 @@ static PyObject *make_text_reader(PyObject *Py_UNUSED(module), PyObject *args)
     PyObject *closed = readline != NULL ? PyObject_GetAttrString((PyObject *)text_class, "closed") : NULL;
     PyObject *bases = closed != NULL ? PyTuple_Pack(1, text_class) : NULL;
     if (bases != NULL && Py_TYPE(slot) != &PyMemberDescr_Type)
-        PyErr_SetString(PyExc_TypeError, "_lines is not a slot");
+        PyErr_SetString(PyExc_TypeError, "text_class: _lines is not a slot");
     else if (bases != NULL)
         type = PyType_FromSpecWithBases(&spec, bases);
     if (type != NULL) {

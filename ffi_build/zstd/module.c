@@ -2,10 +2,10 @@
 /*
  * The C code of the native Zstandard backend.
  *
- * On every interpreter: frame_queue.c and memory.c. On CPython also builtin functions and types, which install.c adds
- * to a module at import. They do the same as cpkg/_native/zstd/functions.py through cffi, in one call with one
- * allocation. Unusual cases (options, dictionaries, bad input, wrong arguments) are passed to Python functions, so that
- * each error is raised in one place.
+ * Every interpreter uses frame_queue.c and memory.c. On CPython, install.c also adds builtin functions and types to a
+ * module at import. The functions do the same as cpkg/_native/zstd/functions.py does through cffi, but in one call with
+ * one allocation. Unusual cases (rare options, bad input, wrong arguments) are passed to Python functions, so that each
+ * error is raised in one place.
  */
 
 #include <Python.h>
@@ -21,8 +21,8 @@
 
 #ifdef __ELF__
 /*
- * A library without this function works for everything else. (Not for a DLL: there, a weak name is address 0 if its
- * definition is in a static library, even for libzstd's own calls.)
+ * With a library that lacks this function, everything else works. (The function is not weak on Windows. There, the
+ * address of a weak name is 0 if its definition is in a static library, even for libzstd's own calls.)
  */
 #pragma weak ZDICT_optimizeTrainFromBuffer_fastCover
 #endif

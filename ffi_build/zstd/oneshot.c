@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compress() and decompress() with all data in one call, and the functions for `dumps` and `loads`. */
+/* The one-shot functions compress() and decompress(), and the functions for `dumps` and `loads`. */
 #pragma once
 
 #include <zstd.h>
@@ -55,7 +55,10 @@ slow:
     return call_slow(module, "_slow_compress", args, nargs, kwnames);
 }
 
-/* Decompress all frames into new bytes; NULL without an exception takes the slow path, which raises the error. */
+/*
+ * Decompress all frames into new bytes. Return NULL with an exception set, or without one if the call must take the
+ * slow path, which raises the error.
+ */
 static PyObject *decompress_at_once(const char *start, size_t size, uint64_t window_max, const ZSTD_DDict *tables,
                                     size_t limit)
 {
@@ -83,7 +86,7 @@ static PyObject *builtin_decompress(PyObject *module, PyObject *const *args, Py_
     if (count < 0)
         goto slow;
     for (int i = 0; i < count; i++) {
-        /* libzstd checks no limit when it decompresses at once, so measure_frame() does */
+        /* libzstd does not check the limit when it decompresses at once, so measure_frame() checks it */
         int window_log = parameters[i].value != 0 ? parameters[i].value : WINDOW_LOG_MAX_DEFAULT;
         ZSTD_bounds bounds = ZSTD_dParam_getBounds(ZSTD_d_windowLogMax);
         if (parameters[i].key != ZSTD_d_windowLogMax || window_log < bounds.lowerBound ||

@@ -18,8 +18,8 @@ static void *new_context(PyObject *preset)
 }
 
 /*
- * Borrow a context from the Python half, which keeps the contexts that C must not keep. Set `lent` to the object that
- * owns it and `process` to the only process that may use it (0: any). Return NULL with an exception set on failure.
+ * Borrow from the Python half a context that C must not keep. Set `lent` to the object that owns the context, and
+ * `process` to the only process that may use it (0: any process). Return NULL with an exception set on failure.
  */
 static void *preset_borrow(PyObject *preset, PyObject **lent, long *process)
 {
@@ -35,7 +35,8 @@ static void *preset_borrow(PyObject *preset, PyObject **lent, long *process)
     return context;
 }
 
-/* Return a borrowed context and drop its owner; errors are printed to standard error, because nothing catches them. */
+/* Return a borrowed context to the Python half, and drop its owner. Errors are printed, because callers cannot handle
+   them. */
 static void preset_return(PyObject *preset, PyObject **lent, int has_failed)
 {
     PyObject *type, *value, *traceback;

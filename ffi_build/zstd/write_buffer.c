@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * WriteBuffer: the write() between a line and the compressor; install.c adds it to the module.
+ * The type WriteBuffer, whose write() collects lines for the compressor; install.c adds it to the module.
  *
- * Lines are far too short to compress each in one call, so they are collected. An io.BufferedWriter does that as well,
- * but for each line it takes a lock and parses arguments, which takes longer than copying the line. Here write() is one
- * copy. The rest, and the lock for it, is in the Python subclass (cpkg/_native/zstd/buffered_writer.py), which prevents
- * write() from accepting data while it works on the memory.
+ * Lines are far too short to compress each of them in a separate call, so they are collected. An io.BufferedWriter also
+ * collects lines, but for each line it takes a lock and parses arguments, which takes longer than copying the line.
+ * Here write() is one copy. Everything else, including a lock, is in the Python subclass
+ * (cpkg/_native/zstd/buffered_writer.py). While the subclass works on the memory, write() accepts no data.
  */
 #pragma once
 
@@ -14,12 +14,12 @@
 
 typedef struct {
     PyObject_HEAD
-    Py_buffer memory; /* exported by a bytearray, which therefore cannot be resized */
+    Py_buffer memory; /* the memory of a bytearray, which cannot be resized while it is held here */
     Py_ssize_t held;
     int is_taking;
 } WriteBuffer;
 
-/* WriteBuffer(memory): take the bytearray in which data is collected. */
+/* WriteBuffer(memory): hold a bytearray, in which data is collected. */
 static int write_buffer_init(PyObject *self, PyObject *args, PyObject *Py_UNUSED(kwargs))
 {
     WriteBuffer *buffer = (WriteBuffer *)self;
@@ -39,7 +39,7 @@ static PyObject *write_buffer_write(PyObject *self, PyObject *data)
 {
     WriteBuffer *buffer = (WriteBuffer *)self;
     Input in;
-    /* an exporter written in Python may call this object, so the free space is read afterwards */
+    /* a class in Python that exports a buffer may call this object, so the free space is read after this call */
     if (input_open(&in, data) < 0)
         return NULL;
     int is_taken = 0;
@@ -74,7 +74,7 @@ static PyObject *write_buffer_resume(PyObject *self, PyObject *number)
     if (held == -1 && PyErr_Occurred())
         return NULL;
     if (held < 0 || held > buffer->memory.len) {
-        PyErr_SetString(PyExc_ValueError, "held is outside the buffer");
+        PyErr_SetString(PyExc_ValueError, "held is negative or larger than the memory");
         return NULL;
     }
     WITH_LOCKED(self)
@@ -99,6 +99,6 @@ static PyMemberDef write_buffer_members[] = {
 };
 
 DECLARE_TYPE(write_buffer, "cpkg._native.zstd.compiled._WriteBuffer", WriteBuffer, Py_TPFLAGS_BASETYPE,
-             {Py_tp_doc, "A buffer with a write() that costs one copy; for the class in zstd/buffered_writer.py."},
+             {Py_tp_doc, "A buffer with a write() that costs one copy; a base class of zstd/buffered_writer.py."},
              {Py_tp_init, write_buffer_init}, {Py_tp_dealloc, write_buffer_dealloc},
              {Py_tp_methods, write_buffer_methods}, {Py_tp_members, write_buffer_members})

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chunks: the calls of libzstd that all streams use, and the functions for cpkg/_native/zstd/functions.py. */
+/* The calls of libzstd that compress and decompress one chunk of a stream, and the functions for
+   cpkg/_native/zstd/functions.py. */
 #pragma once
 
 #include <zstd.h>
@@ -9,12 +10,12 @@
 #include "../contexts.c"
 #include "../format.c"
 
-/* If the caller's limit on the output is at most this size, the whole limit is allocated at once. */
+/* If the caller's limit for the output is at most this many bytes, so much memory is allocated at once. */
 enum { BIG_PIECE = 8 << 20 };
 
 /*
- * Compress a chunk; return the output as bytes. NULL comes with an exception set, or with libzstd's result in `left` if
- * it is an error.
+ * Compress a chunk; return the output as bytes. Return NULL with an exception set, or, if libzstd failed, with its
+ * result in `left`.
  */
 static PyObject *compress_chunk(ZSTD_CCtx *cctx, const Input *data, int mode, size_t *left)
 {
@@ -23,7 +24,8 @@ static PyObject *compress_chunk(ZSTD_CCtx *cctx, const Input *data, int mode, si
     Output out;
     if (ZSTD_isError(bound))
         return PyErr_NoMemory();
-    /* at a frame's end, room for the whole frame saves libzstd's own output buffer; otherwise it saves growing */
+    /* allocate the whole bound: at a frame's end, libzstd then needs no buffer of its own; else the output need not
+       grow */
     int at_once = bound > (mode == ZSTD_e_end ? (size_t)SCRATCH_SIZE : 4 * (size_t)BLOCK_MAX);
     if (output_begin(&out, at_once ? bound : 0, PY_SSIZE_T_MAX) < 0)
         return NULL;
@@ -49,7 +51,7 @@ static PyObject *compress_chunk(ZSTD_CCtx *cctx, const Input *data, int mode, si
     }
 }
 
-/* Check the number of arguments of a method with positional arguments only; return 0, or -1 with a TypeError. */
+/* Check the number of arguments of a function that has only positional ones; return 0, or -1 with TypeError set. */
 static int check_count(const char *name, Py_ssize_t nargs, Py_ssize_t wanted)
 {
     if (nargs != wanted) {
@@ -59,16 +61,17 @@ static int check_count(const char *name, Py_ssize_t nargs, Py_ssize_t wanted)
     return 0;
 }
 
-/* The arguments of both ways to decompress a chunk. */
+/* The arguments of decompress_chunk() and decompress_chunk_into(). */
 typedef struct {
     ZSTD_DCtx *dctx;
     Input data;
     ZSTD_inBuffer in;
-    uint64_t window_max; /* 0: no frame begins here */
+    uint64_t window_max; /* the limit of a frame that begins here; 0 if no frame begins here */
     int has_magic;
 } Step;
 
-/* Take (address, data, start) from `args` and (window_max, has_magic) from `header`; return -1 with an exception. */
+/* Read (address, data, start) from `args` and (window_max, has_magic) from `header`; return 0, or -1 with an exception
+   set. */
 static int step_open(Step *step, PyObject *const *args, PyObject *const *header)
 {
     step->dctx = PyLong_AsVoidPtr(args[0]);
@@ -87,10 +90,11 @@ static int step_open(Step *step, PyObject *const *args, PyObject *const *header)
 }
 
 /*
- * Check the header of a new frame. Given the whole frame and memory for its content, libzstd would decompress it at
- * once, which has two effects that callers must not see:
- * - It needs no window and so checks no limit. This function does: it returns libzstd's result for too large a window.
- * - It may write anywhere in the output. So `capacity` is lowered to the content's size (never raised).
+ * Check the header of a new frame. If libzstd gets a whole frame and memory for its content, it decompresses the frame
+ * at once, which has two effects that callers must not notice:
+ * - It needs no window, so it does not check the limit of the window. This function checks the limit, and returns
+ *   libzstd's error for a window that is too large; otherwise it returns 0.
+ * - It may write anywhere in the output. So this function lowers `capacity` to the content's size, and never raises it.
  */
 static size_t begin_frame(const Step *step, size_t *capacity)
 {
@@ -106,9 +110,9 @@ static size_t begin_frame(const Step *step, size_t *capacity)
 }
 
 /*
- * Continue a step up to the end of the frame or `limit`; return the output as bytes. `left` is libzstd's result, 0 at
- * the end of the frame. NULL comes with an exception set, or with an error in `left`. `expected` is a size to allocate
- * at once, or 0.
+ * Decompress up to the end of the frame, or at most `limit` bytes; return the output as bytes. `left` becomes libzstd's
+ * result, which is 0 at the end of the frame. Return NULL with an exception set, or with an error in `left`. `expected`
+ * is the size to allocate at once, or 0.
  */
 static PyObject *decompress_chunk(Step *step, size_t limit, size_t expected, size_t *left)
 {
@@ -153,9 +157,9 @@ static PyObject *decompress_chunk(Step *step, size_t limit, size_t expected, siz
  * stream_decompress(address, data, start, max_length, expected, window_max, has_magic)
  * -> (bytes, position, is_frame_end), or libzstd's result as an int if it is an error.
  *
- * Reads `data` from `start`; `position` is where it stopped. `address` is a ZSTD_DCtx * that the caller keeps alive
- * and locked. `expected` is a size to allocate at once, or 0. `window_max` is the context's limit if a frame begins at
- * `start`, otherwise 0. `has_magic` is whether frames have a magic number.
+ * Reads `data` from the position `start`; the result's `position` is where reading stopped. `address` is the address of
+ * a ZSTD_DCtx that the caller keeps alive and locked. `expected` is the size to allocate at once, or 0. `window_max` is
+ * the context's limit if a frame begins at `start`, otherwise 0. `has_magic` is whether frames have a magic number.
  */
 static PyObject *stream_decompress(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
 {
@@ -187,7 +191,7 @@ static size_t decompress_chunk_into(Step *step, void *memory, size_t room, size_
     *left = begin_frame(step, &out.size);
     while (!ZSTD_isError(*left)) {
         *left = ZSTD_decompressStream(step->dctx, &out, &step->in);
-        out.size = room; /* from here on libzstd copies from its own memory and writes only content */
+        out.size = room; /* after the first call, libzstd copies content from its own memory, and writes nothing else */
         if (*left == 0 || out.pos == room || step->in.pos == step->in.size)
             break;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ZstdCompressor of cpkg.zstd, and the core of cpkg.zstandard's compression streams: they compress frame after
- * frame with a context of a preset. After an error, a new frame begins. cpkg/_native/zstd/compressor.py is the same in
+ * The ZstdCompressor of cpkg.zstd, which cpkg.zstandard's compression streams also use. It compresses frame after frame
+ * with a context of a preset. After an error, a new frame begins. cpkg/_native/zstd/compressor.py does the same in
  * Python, for interpreters without this module.
  */
 #pragma once
@@ -20,10 +20,10 @@ typedef struct {
     PyObject_HEAD
     Turn turn;
     CompressionPreset *preset;
-    ZSTD_CCtx *cctx; /* NULL before it is needed and after it was given back */
+    ZSTD_CCtx *cctx; /* the context; NULL before it is needed and after it was given back */
     PyObject *lent;  /* the owner of a context that Python has lent */
     long process;    /* the only process that may use this context; 0: any */
-    int last_mode;   /* ZSTD_e_end: no frame has begun */
+    int last_mode;   /* the mode of the last call; ZSTD_e_end if no frame has begun */
     int is_pledged;
     unsigned long long left; /* the rest of the pledged size */
 } Compressor;
@@ -90,7 +90,10 @@ static int compressor_clear(PyObject *self)
 
 COLLECTED_DEALLOC(compressor, turn_free(&((Compressor *)self)->turn))
 
-/* Return the settings of a level without using Python, or NULL, without an exception for other arguments. */
+/*
+ * Return a preset for a level (an int or None), created without Python code. Return NULL with an exception set, or
+ * without one if the level is out of range.
+ */
 static PyObject *plain_settings(PyObject *level)
 {
     int overflow = 0;
@@ -132,7 +135,7 @@ static int compressor_init(PyObject *self, PyObject *args, PyObject *kwargs)
     return result;
 }
 
-/* _over(preset): a compressor with the settings of a preset. */
+/* _over(preset): return a compressor with the settings of a preset. */
 static PyObject *compressor_over(PyObject *type, PyObject *preset)
 {
     Compressor *compressor = object_new((PyTypeObject *)type);
@@ -168,7 +171,7 @@ static int compressor_check_pledge(Compressor *compressor, size_t size, int mode
 {
     unsigned long long left = compressor->left;
     if (mode == ZSTD_e_end && compressor->last_mode == ZSTD_e_end)
-        return 0; /* a frame in one call declares the size of its data */
+        return 0; /* libzstd declares the size of the data of a frame that is compressed in one call */
     if (size > left || (size < left && mode == ZSTD_e_end)) {
         PyObject *difference = PyLong_FromUnsignedLongLong(size > left ? size - left : left - size);
         PyObject *more = size > left ? Py_True : Py_False;
@@ -202,7 +205,7 @@ static PyObject *compressor_run(PyObject *self, const Input *data, int mode)
     return output;
 }
 
-/* Read a mode, at least `least`; return it, or -1 with an exception set. */
+/* Read a mode from `least` to ZSTD_e_end, or return `mode` if the argument is missing; -1 with an exception set. */
 static int take_mode(PyObject *argument, int least, int mode, const char *wrong)
 {
     if (argument != NULL) {
@@ -256,7 +259,7 @@ static int take_pledge(PyObject *size, unsigned long long *left)
     PyObject *number = PyNumber_Index(size);
     if (number == NULL)
         return -1;
-    *left = PyLong_AsUnsignedLongLong(number); /* on an error the largest number, which is not a valid size */
+    *left = PyLong_AsUnsignedLongLong(number); /* after an error the largest number, which is not a valid size */
     Py_DECREF(number);
     if (*left < ZSTD_CONTENTSIZE_ERROR)
         return 0;
@@ -294,7 +297,7 @@ static PyObject *compressor_memory_size(PyObject *self, PyObject *Py_UNUSED(unus
     return PyLong_FromSize_t(size);
 }
 
-/* _release(): give back the context, unless a signal handler calls this inside a call that uses the context. */
+/* _release(): give back the context, except if a signal handler calls this inside a call that uses the context. */
 static PyObject *compressor_release(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     Compressor *compressor = (Compressor *)self;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The decompression of frame after frame with a context of a preset. The context is taken only when a frame is not
+ * Decompress frame after frame with a context of a preset. A Decompressor takes a context only for a frame that is not
  * completely available.
  */
 #pragma once
@@ -12,7 +12,7 @@
 #include "chunks.c"
 #include "turn.c"
 
-/* An output of at least this size is decompressed directly into its own memory. */
+/* A limit of at least this many bytes is allocated at once; below it, the output starts in the scratch buffer. */
 enum { DIRECT_MIN = 16 << 10 };
 
 enum { HEADER_MAX = 18 };
@@ -22,28 +22,28 @@ typedef struct {
     Turn turn;
     DecompressionPreset *preset;
     ZSTD_DCtx *dctx;
-    PyObject *lent; /* the owner of a context that Python has lent, if C cannot set one up */
+    PyObject *lent; /* the owner of the context, if Python has lent it because C cannot set it up; otherwise NULL */
     uint64_t window_max;
     int has_magic;
-    char at_start; /* no frame has begun, or one has ended */
-    /* The current frame: its header, as far as it is available, and its content. */
+    char at_start; /* the next input begins a frame */
+    /* The current frame: the part of its header that is available, and the sizes of its content. */
     unsigned char head[HEADER_MAX];
     size_t head_size;
     size_t head_before; /* the size of the header before the current call */
     int is_declared;
     uint64_t declared;
     uint64_t produced;
-    /* The data that was given. */
+    /* The input of earlier calls. */
     PyObject *pending; /* bytes with unused input from `position` on, or NULL */
     Py_ssize_t position;
-    unsigned long long offset; /* the position of pending[0], or of the next input, in all input */
+    unsigned long long offset; /* the position in all input where `pending`, or else the next input, begins */
     char is_eof;
     char needs_input;
     int is_multi_frame;
-    int goes_on; /* a call continues from frame to frame */
+    int goes_on; /* a call continues with the next frame after the end of a frame */
 } Decompressor;
 
-/* Take a context, unless there is one; return 0, or -1 with an exception set. */
+/* Take a context, unless the decompressor has one; return 0, or -1 with an exception set. */
 static int decompressor_take(Decompressor *decompressor)
 {
     DecompressionPreset *preset = decompressor->preset;
@@ -82,14 +82,14 @@ static void decompressor_give_back(Decompressor *decompressor, int has_failed)
         settle_dctx(preset->serves_one && is_default(preset) ? NULL : &preset->context, is_default(preset), dctx);
 }
 
-/* Start again after an error, with another context; keep an exception that is set. */
+/* Give back the context after an error, so that a new frame begins; keep an exception that is set. */
 static void decompressor_restart(Decompressor *decompressor)
 {
     decompressor_give_back(decompressor, 1);
     SET_SHOWN(decompressor->at_start, 1);
 }
 
-/* Collect the current frame's header until the declared content size can be read from it. */
+/* Add input to the current frame's header, and read the declared content size once the header is complete. */
 static void frame_look(Decompressor *decompressor, const ZSTD_inBuffer *in)
 {
     Header header;
@@ -128,10 +128,11 @@ static int frame_begin(Decompressor *decompressor, Step *step, const ZSTD_inBuff
 }
 
 /*
- * Record the effect of a call of libzstd that produced `size` bytes; return 0, or -1 if `left`, its result, is an
- * error.
+ * Record the effect of a call of libzstd that produced `size` bytes and returned `left`; return 0, or -1 if `left` is
+ * an error.
  *
- * If a frame's last block is empty, libzstd does not compare the frame's size with the declared size.
+ * This function compares the size of the content with the declared size, because libzstd does not do so if a frame's
+ * last block is empty.
  */
 static int frame_end(Decompressor *decompressor, ZSTD_inBuffer *in, const Step *step, size_t size, size_t *left)
 {
@@ -143,13 +144,13 @@ static int frame_end(Decompressor *decompressor, ZSTD_inBuffer *in, const Step *
     *in = step->in;
     SET_SHOWN(decompressor->at_start, *left == 0);
     if (*left == 0 && decompressor->lent != NULL)
-        decompressor_give_back(decompressor, 0); /* a prefix works for one frame only: the next frame borrows again */
+        decompressor_give_back(decompressor, 0); /* a prefix applies to one frame: the next frame borrows again */
     return 0;
 }
 
 /*
- * Decompress `in` up to the end of a frame, at most `limit` bytes (-1: no limit); return bytes. NULL comes with an
- * exception set, or with libzstd's result in `left` if it is an error.
+ * Decompress `in` up to the end of a frame, to at most `limit` bytes (-1: no limit); return bytes. Return NULL with an
+ * exception set, or, if libzstd failed, with its result in `left`.
  */
 static PyObject *frame_bytes(Decompressor *decompressor, ZSTD_inBuffer *in, Py_ssize_t limit, size_t *left)
 {
@@ -172,7 +173,8 @@ static PyObject *frame_bytes(Decompressor *decompressor, ZSTD_inBuffer *in, Py_s
     return content;
 }
 
-/* Decompress into `room` bytes of memory, and set `size` to the number of bytes stored; return 0 or -1. */
+/* Do the same as frame_bytes(), into `room` bytes of memory; set `size` to the number of bytes stored. Return 0 or
+   -1. */
 static int frame_into(Decompressor *decompressor, ZSTD_inBuffer *in, char *memory, size_t room, size_t *size,
                       size_t *left)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ZstdDecompressor of cpkg.zstd, and the core of cpkg.zstandard's decompression streams: decoder.c, and the input
- * that was given and not used. cpkg/_native/zstd/decompressor.py is the same in Python, for interpreters without this
- * module.
+ * The ZstdDecompressor of cpkg.zstd, which cpkg.zstandard's decompression streams also use. decoder.c decompresses;
+ * this file keeps input that was not used. cpkg/_native/zstd/decompressor.py does the same in Python, for interpreters
+ * without this module.
  */
 #pragma once
 
@@ -34,7 +34,7 @@ static int decompressor_traverse(PyObject *self, visitproc visit, void *arg)
 
 COLLECTED_DEALLOC(decompressor, turn_free(&((Decompressor *)self)->turn))
 
-/* Forget all data. */
+/* Forget all input, and the results about it. */
 static void decompressor_forget(Decompressor *decompressor)
 {
     Py_CLEAR(decompressor->pending);
@@ -89,12 +89,15 @@ static int decompressor_init(PyObject *self, PyObject *args, PyObject *kwargs)
     }
     int result = preset == NULL ? -1 : decompressor_open(decompressor, preset, is_multi_frame, 0);
     if (result == 0 && !is_default((DecompressionPreset *)preset))
-        result = decompressor_take(decompressor); /* so that a damaged dictionary raises here */
+        result = decompressor_take(decompressor); /* raises the error of a damaged dictionary */
     Py_XDECREF(preset);
     return result;
 }
 
-/* _over(preset, multi_frame=False, frame_by_frame=False): a decompressor with the settings of a preset. */
+/*
+ * _over(preset, multi_frame=False, frame_by_frame=False): return a decompressor with the settings of a preset. With
+ * both True, each call stops at the end of a frame.
+ */
 static PyObject *decompressor_over(PyObject *type, PyObject *args)
 {
     PyObject *preset;
@@ -107,18 +110,18 @@ static PyObject *decompressor_over(PyObject *type, PyObject *args)
     return (PyObject *)decompressor;
 }
 
-/* The input and output of one call; the output is bytes, or content in the caller's memory. */
+/* The input and output of one call. The output is bytes, or is written to the caller's memory. */
 typedef struct {
     ZSTD_inBuffer in;
-    PyObject *owner; /* the bytes that contain `in`, NULL for the caller's buffer */
+    PyObject *owner; /* the bytes object that contains `in`; NULL if `in` is in the caller's buffer */
     char *memory;    /* the caller's memory; NULL if the output is bytes */
     size_t limit;
     size_t size;
-    PyObject *pieces; /* bytes, or a list of them, or NULL */
+    PyObject *pieces; /* the output: bytes, a list of bytes, or NULL if there is none yet */
     size_t left;      /* libzstd's result for the last frame, if it is an error */
 } Work;
 
-/* Add a piece, whose reference is stolen; return 0, or -1 with an exception set. */
+/* Add bytes to the output; the reference is stolen. Return 0, or -1 with an exception set. */
 static int work_add(Work *work, PyObject *piece)
 {
     int result = 0;
@@ -147,7 +150,8 @@ static int work_step(Work *work, Decompressor *decompressor)
     work->left = 0;
     if (work->memory != NULL && work->size == 0)
         return frame_into(decompressor, &work->in, work->memory, room, &work->size, &work->left);
-    /* a frame that fails must not write into the caller's memory after the content of earlier frames */
+    /* in the caller's memory, a frame that fails must not write after the content of earlier frames, so a copy is
+       made */
     Py_ssize_t limit = work->limit == SIZE_MAX ? -1 : (Py_ssize_t)room;
     PyObject *piece = frame_bytes(decompressor, &work->in, limit, &work->left);
     if (piece == NULL)
@@ -188,7 +192,8 @@ static int work_run(Work *work, Decompressor *decompressor)
     return 0;
 }
 
-/* Set the input: the rest of earlier calls' data, then this call's; return 0, or -1 with an exception set. */
+/* Set the input: the unused data of earlier calls, then the data of this call; return 0, or -1 with an exception
+   set. */
 static int work_take(Work *work, Decompressor *decompressor, const Input *data)
 {
     PyObject *pending = decompressor->pending;
@@ -215,7 +220,7 @@ static int work_take(Work *work, Decompressor *decompressor, const Input *data)
     return 0;
 }
 
-/* Keep the rest of the input, which is part of `data` if it has no owner; return 0, or -1 with an exception set. */
+/* Keep the unused input, which is part of `data` if it has no owner; return 0, or -1 with an exception set. */
 static int work_keep(Work *work, Decompressor *decompressor, PyObject *data)
 {
     PyObject *kept = NULL;
@@ -227,7 +232,7 @@ static int work_keep(Work *work, Decompressor *decompressor, PyObject *data)
         kept = new_ref(work->owner != NULL ? work->owner : data);
         position = (Py_ssize_t)work->in.pos;
     }
-    else { /* the caller may change its buffer now */
+    else { /* copy, because the caller may change its buffer after the call */
         kept = PyBytes_FromStringAndSize((const char *)work->in.src + work->in.pos,
                                          (Py_ssize_t)(work->in.size - work->in.pos));
         if (kept == NULL)
@@ -239,7 +244,7 @@ static int work_keep(Work *work, Decompressor *decompressor, PyObject *data)
     return 0;
 }
 
-/* Process a call with its data; return 0, or -1 with an exception set. */
+/* Process a call whose data is `data`, the contents of the object `given`; return 0, or -1 with an exception set. */
 static int work_do(Work *work, Decompressor *decompressor, const Input *data, PyObject *given)
 {
     if (decompressor->is_eof && !decompressor->is_multi_frame) {
@@ -251,7 +256,7 @@ static int work_do(Work *work, Decompressor *decompressor, const Input *data, Py
         return 0;
     }
     int result = work_take(work, decompressor, data);
-    /* without room there can be no output, and libzstd would treat the 17th such call as an error */
+    /* with a limit of 0 there is no output, and libzstd would treat the 17th such call as an error */
     if (result == 0 && (work->limit != 0 || decompressor->pending == NULL))
         result = work_run(work, decompressor);
     else if (result == 0)
@@ -276,7 +281,7 @@ static int work_do(Work *work, Decompressor *decompressor, const Input *data, Py
     return 0;
 }
 
-/* Process a call during a turn; return 0, or -1 with an exception set. */
+/* Take a turn and process a call in it; return 0, or -1 with an exception set. */
 static int decompressor_run(PyObject *self, Work *work, PyObject *data)
 {
     Decompressor *decompressor = (Decompressor *)self;
@@ -320,9 +325,8 @@ static PyObject *decompressor_decompress(PyObject *self, PyObject *const *args, 
 }
 
 /*
- * _decompress_into(data, buffer) -> the number of bytes stored in the writable buffer; otherwise like decompress().
- *
- * File objects read with this method.
+ * _decompress_into(data, buffer): do the same as decompress(), but store the content in a writable buffer, and return
+ * the number of bytes stored. File objects read with this method.
  */
 static PyObject *decompressor_into(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
@@ -370,7 +374,7 @@ static PyObject *decompressor_memory_size(PyObject *self, PyObject *Py_UNUSED(un
     return size;
 }
 
-/* _release(): give back the context, unless a signal handler calls this inside a call that uses the context. */
+/* _release(): give back the context, except if a signal handler calls this inside a call that uses the context. */
 static PyObject *decompressor_release(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     Decompressor *decompressor = (Decompressor *)self;

@@ -5,7 +5,7 @@
 #include "../../common/compat.c"
 #include <stdarg.h>
 
-/* Raise an exception object and release it; if it could not be created, keep that error. Returns NULL. */
+/* Raise an exception object and release it. If it is NULL, keep the exception that is set already. Returns NULL. */
 static PyObject *raise_made(PyObject *exception)
 {
     if (exception != NULL) {
@@ -15,7 +15,8 @@ static PyObject *raise_made(PyObject *exception)
     return NULL;
 }
 
-/* Call a function of cpkg/_native/zstd/presets.py that creates an object, usually an exception; NULL on failure. */
+/* Call a function of cpkg/_native/zstd/presets.py that creates an object, usually an exception; return the object, or
+   NULL with an exception set. */
 static PyObject *call_presets(const char *function, const char *format, ...)
 {
     va_list arguments;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Turns in an object that threads share: a second thread waits. A call from inside one of the object's own calls (in a
- * finalizer or a signal handler) raises RuntimeError, because waiting would never end. purepy/zstd/format/locks.py is
- * the same in Python. A lock would take a quarter of the time of an object for a small frame, so a turn is one atomic
- * exchange, and the first thread that must wait creates a bell.
+ * Turns: only one thread at a time uses an object that threads share; a second thread waits. A call from inside one of
+ * the object's own calls (in a finalizer or a signal handler) raises RuntimeError, because waiting would never end.
+ * purepy/zstd/format/locks.py does the same in Python. Creating a lock would take a quarter of the time of an object
+ * for a small frame. So a turn begins with one atomic exchange, and the first thread that must wait creates a lock, the
+ * bell.
  */
 #pragma once
 
 #include "../../common/compat.c"
 
 typedef struct {
-    unsigned long owner;     /* the thread that is inside, or TURN_FREE; 0 in an object that is not initialized */
+    unsigned long owner;     /* the thread whose turn it is, or TURN_FREE; 0 in an object that is not initialized */
     int waiting;             /* the number of waiting threads */
-    char is_rung;            /* whether the bell is free for a waiting thread to take */
+    char is_rung;            /* whether the bell is released to wake a thread, and no thread has taken it yet */
     PyThread_type_lock bell; /* held, except between the end of a turn and the waking of a thread; initially NULL */
 } Turn;
 
@@ -24,7 +25,7 @@ static void turn_make(Turn *turn)
     __atomic_store_n(&turn->owner, TURN_FREE, __ATOMIC_RELEASE);
 }
 
-/* Return the bell, created if necessary, or NULL with an exception set. */
+/* Return the bell, creating it if necessary, or NULL with an exception set. */
 static PyThread_type_lock turn_bell(Turn *turn)
 {
     PyThread_type_lock found = __atomic_load_n(&turn->bell, __ATOMIC_ACQUIRE);
@@ -43,7 +44,7 @@ static PyThread_type_lock turn_bell(Turn *turn)
     return found;
 }
 
-/* Begin a turn if nobody is inside; return the thread that is inside, or TURN_FREE if the turn has begun. */
+/* Begin a turn if it is no thread's turn; return TURN_FREE if the turn has begun, otherwise the value of `owner`. */
 static ALWAYS_INLINE unsigned long turn_try(Turn *turn, unsigned long me)
 {
     unsigned long owner = TURN_FREE;
@@ -53,7 +54,7 @@ static ALWAYS_INLINE unsigned long turn_try(Turn *turn, unsigned long me)
 
 /*
  * Wait and begin a turn; return 0, or -1 with an exception set. A thread that is woken begins its turn without the GIL,
- * because the thread that ended its turn may hold the GIL until it is inside again.
+ * because the thread that ended its turn may keep the GIL until it begins its next turn.
  */
 static NEVER_INLINE int turn_wait(Turn *turn, unsigned long me)
 {
@@ -67,7 +68,7 @@ static NEVER_INLINE int turn_wait(Turn *turn, unsigned long me)
         PyLockStatus status = PY_LOCK_ACQUIRED;
         __atomic_add_fetch(&turn->waiting, 1, __ATOMIC_SEQ_CST);
         Py_BEGIN_ALLOW_THREADS
-        /* tried after `waiting` was incremented: every turn that ends from here on rings the bell */
+        /* `waiting` is incremented before each try, so every turn that ends after the try rings the bell */
         while (!(has_begun = turn_try(turn, me) == TURN_FREE) && status == PY_LOCK_ACQUIRED) {
             status = PyThread_acquire_lock_timed(bell, -1, 1);
             if (status == PY_LOCK_ACQUIRED)
