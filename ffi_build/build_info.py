@@ -17,9 +17,9 @@ def record(
     """
     Return the record of a codec for `text`.
 
-    `native` is whether its module was built, and `reason` why, or why not. `version` is the version of the library,
-    None if none was found. `advice` says how to get a native module. `bundled` is whether the module contains the
-    library, and `patches` are the names of the patches to it.
+    `native` is whether the codec's module was built, and `reason` explains why or why not. `version` is the version of
+    the library, None if no library was found. `advice` explains how to get a native module. `bundled` is whether the
+    module contains the library, and `patches` are the names of the patches to the library.
     """
     noted = {"native": native, "reason": reason, "library": version, "bundled": bundled, "advice": advice}
     return {**noted, "patches": list(patches)}
@@ -27,9 +27,9 @@ def record(
 
 def with_others(path: Path, codecs: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """
-    Return records for an editable install: those of this interpreter, and those of others that the file `path` has.
+    Return the records of an editable install: `codecs` of this interpreter, and those of others from the file `path`.
 
-    A source folder serves all interpreters that it is installed with. So a key is the codec and the suffix of the
+    Several interpreters may use one source folder. So a key consists of the name of the codec and the suffix of the
     interpreter's extension modules.
     """
     try:
@@ -47,7 +47,7 @@ def text(mode: str, built_by: str, codecs: Mapping[str, Mapping[str, Any]]) -> s
     `built_by` is the interpreter that ran the build, or the compilers of a wheel with native modules.
     """
     return (
-        '"""Written by the build: what was compiled into this installation, and why the rest was not."""\n\n'
+        '"""Written by the build: which native modules this installation has, and why it lacks the others."""\n\n'
         f"MODE = {mode!r}\n"
         f"BUILT_BY = {built_by!r}\n"
         f"CODECS = {pformat(dict(codecs), width=110)}\n"

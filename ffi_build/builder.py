@@ -24,8 +24,8 @@ def make(library: FoundLibrary, *cdefs: str, flags: Sequence[str] = (), links: b
     Return the builder of `cpkg._native._<codec>_ffi`, or of a module called `name` with all parts of the codec.
 
     The source consists of the macros of documentation.py and of module.c in the codec's folder. `cdefs` are the files
-    that declare the functions that Python calls. The compiler gets the arguments for the codec's library and `flags`.
-    `links` chooses whether the module is linked with the library.
+    in that folder that declare the functions for Python. The compiler gets the arguments for the codec's library and
+    `flags`. `links` is whether the module is linked with the library.
     """
     codec = library.codec
     arguments = library.extension_arguments()

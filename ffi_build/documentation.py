@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turn docstrings of Python functions and types into C macros, as docstrings of their C counterparts."""
+"""Write docstrings of Python functions and types as C macros, for the counterparts of these functions in C."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TWINS = {
     "msgpack": ("Packer", "Unpacker", "pack", "pack_into", "packb", "unpack", "unpackb", "unpackb_from"),
     "zstd": ("ZstdCompressor", "ZstdDecompressor", "compress", "decompress"),
 }
-"""Codec -> names in purepy; the methods and properties of types are included."""
+"""For each codec, names in purepy that have a counterpart in C; methods and properties of the types are included."""
 
 DROP_IN = Path(__file__).resolve().parent.parent / "cpkg" / "zstandard"
 

@@ -17,7 +17,7 @@ def address(pyproject: str) -> str | None:
 
 def index_page(readme: str, source: str | None) -> str:
     """
-    Return the text `readme` with absolute links to files of the repository, below its address `source`.
+    Return the text `readme`, with links to files of the repository as absolute links below its address `source`.
 
     If `source` is None, these links become plain text, and pictures are left out.
     """

@@ -9,7 +9,8 @@ makes one cffi call that puts builtin functions and types into a namespace. This
 Only headers of msgpack-c are used (the packing and unpacking templates and the byte order macros), so the module needs
 no shared library at run time.
 
-Importing this file does not fail if a compiler or library is missing: setuptools and ffi_build.wheels import it.
+Importing this file must not fail if a compiler or library is missing, because setuptools and ffi_build.wheels import
+it.
 `python ffi_build/msgpack_build.py` builds the module in place, for developers.
 """
 
@@ -37,7 +38,7 @@ def make_builder(library: probe.FoundLibrary, implementation: str, name: str = "
     """
     Return the builder of the module for an implementation of Python, "cpython" or "pypy".
 
-    With "pypy" and a `name`, it builds a module for tests, whose parts for PyPy also run on CPython.
+    With "pypy" and a `name`, return the builder of a module for tests, in which the parts for PyPy also run on CPython.
     """
     cdefs = ["cdef.h"] if implementation == "cpython" else ["cdef.h", "pypy/cdef.h"]
     return make(library, *cdefs, flags=FLAGS, links=False, name=name)

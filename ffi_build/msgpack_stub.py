@@ -2,8 +2,8 @@
 """
 Write `purepy/msgpack/__init__.pyi`, the MessagePack functions for type checkers and editors.
 
-Docstrings, and the signatures with all options, come from purepy.msgpack, whose options purepy/msgpack/options.py
-declares. All else is in the template below. A build writes the stub; `python -m ffi_build.msgpack_stub` writes it into
+The docstrings, and the signatures with all options, are read from purepy.msgpack. Everything else is in the template
+below. A build writes the stub; `python -m ffi_build.msgpack_stub` writes it into
 the source tree.
 """
 

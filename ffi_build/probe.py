@@ -2,9 +2,9 @@
 """
 Find libzstd and msgpack-c, or find out why they cannot be used.
 
-If a declared extension failed to build, the result would be a platform wheel without a module. Therefore an extension
-is declared only after a trial program was compiled and linked with its library. Otherwise it is left out, and the wheel
-records the reason (`cpkg/_build_info.py`).
+If setup.py declared an extension that fails to build, the result would be a platform wheel without that module. So an
+extension is declared only after a trial program was compiled and linked with its library. Otherwise it is left out, and
+the wheel records the reason (`cpkg/_build_info.py`).
 
 Whatever is missing, `find` raises nothing, because a setup script that raises cannot even report the name of its
 package. Only `demand` and a wrong value of `CPKG_BUILD_NATIVE` end the program.
@@ -39,7 +39,7 @@ _REBUILD = (
 
 @dataclass(frozen=True)
 class Requirement:
-    """The library that a native module needs: names to try, and a small C program that proves it works."""
+    """The library that a native module needs: names to try, and a C program that proves that the library works."""
 
     codec: str
     title: str
@@ -52,7 +52,7 @@ class Requirement:
 
 @dataclass(frozen=True)
 class FoundLibrary:
-    """A library that was looked for: whether it is `usable`, the `reason`, and the compiler's arguments for it."""
+    """The result of a search: whether a library is `usable`, why (`reason`), and the compiler's arguments for it."""
 
     codec: str
     reason: str
@@ -127,7 +127,7 @@ def find(codec: str) -> FoundLibrary:
     """
     Return the library of a codec; it is usable if a trial program could be compiled and linked with it.
 
-    Otherwise, and with the mode `never`, `usable` is False and `reason` says why.
+    Otherwise, and with the mode `never`, `usable` is False and `reason` explains why.
     """
     requirement = REQUIREMENTS[codec]
     if mode() == "never":
@@ -142,7 +142,7 @@ def find(codec: str) -> FoundLibrary:
         version, complaint = _trial(requirement, arguments)
         if version is not None:
             return FoundLibrary(codec, f"built against {codec} {version}", True, version, **arguments)
-        if unknown or flags is not None:  # the older of two names is no trouble where the other is found
+        if unknown or flags is not None:  # if pkg-config finds one name, it need not find the other
             troubles.update(dict.fromkeys(filter(None, (trouble, complaint))))
     return FoundLibrary(codec, f"not built: no usable {requirement.title}: " + "; ".join(troubles))
 
@@ -154,7 +154,7 @@ def advice(codec: str) -> str:
 
 
 def demand(library: FoundLibrary, why: str = "") -> None:
-    """Raise SystemExit with `why`, the reason and advice if a library cannot be used."""
+    """If a library cannot be used, raise SystemExit with the text `why`, the library's reason, and advice."""
     if not library.usable:
         raise SystemExit(f"{why}{library.reason}\nTo fix this: {advice(library.codec)}.")
 
@@ -190,7 +190,7 @@ def _split(flags: list[str]) -> dict[str, list[str]]:
 def _trial(requirement: Requirement, arguments: dict[str, list[str]]) -> tuple[str | None, str]:
     """Compile and link the trial program; return the version of the library and "", or None and the reason."""
     try:
-        # from Python 3.12 on, distutils comes with setuptools, after setuptools was imported
+        # from Python 3.12 on, importing setuptools provides distutils
         import setuptools  # noqa: F401, I001
         from distutils.ccompiler import new_compiler
         from distutils.sysconfig import customize_compiler
@@ -238,7 +238,7 @@ def _python_include_dirs() -> list[str]:
 
 
 def _complaint(step: str, program: str, log: Path, include_dirs: Sequence[str] = ()) -> str:
-    """Return why a step failed: what is missing, or the first error in the log, or only which program failed."""
+    """Return why a step failed: what is missing, else the first error in the log, else only which program failed."""
     if shutil.which(program) is None and program != _UNKNOWN:
         return f"no C compiler found ({program} is missing)"
     if include_dirs and not any(Path(folder, "Python.h").is_file() for folder in include_dirs):
@@ -261,7 +261,7 @@ def _program(compiler: object, role: str) -> str:
 
 @contextlib.contextmanager
 def _quiet(log: Path) -> Iterator[Path]:
-    """Redirect output to the file `log` within the block, by descriptors, because the compiler bypasses sys.stdout."""
+    """Within the block, redirect descriptors 1 and 2, to which compilers write, to the file `log`; yield its path."""
     saved = os.dup(1), os.dup(2)
     with log.open("wb") as file:
         os.dup2(file.fileno(), 1)

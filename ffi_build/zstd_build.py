@@ -3,7 +3,7 @@
 Build the two modules that call libzstd: a compiled one (API mode) and one that uses dlopen (ABI mode).
 
 Both share one cdef, zstd/cdef.h. The compiled module also has the functions in zstd/module.c, which
-zstd/compiled_cdef.h declares. On CPython, zstd/cpython_cdef.h adds functions that put builtin functions into a module,
+zstd/compiled_cdef.h declares. On CPython, zstd/cpython_cdef.h declares functions that put builtins into a module,
 because a cffi call costs more than compressing a short message. On Linux, the C code for archives is added. Importing
 this file must not fail if a compiler or library is missing, because setup.py imports it for every command.
 """

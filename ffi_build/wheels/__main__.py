@@ -4,11 +4,11 @@ Build all files of a release: `python -m ffi_build.wheels [NAME...]`.
 
 NAMEs choose interpreters (3.11, 3.14t, pypy3.9), architectures (x86_64, aarch64), C libraries (manylinux, musllinux),
 and the files `pure` (the pure wheel) and `sdist`. Without NAMEs, everything for Linux is built. With NAMEs, `pure` and
-`sdist` are built only if they are named. If nothing else is named, no wheels with native modules are built; otherwise,
-each kind without a NAME (interpreters, architectures, C libraries) is complete. An interpreter that is not installed is
-skipped with a message, or is an error if it was named. `windows`, `macos` or both build the wheels for these systems
-instead, on all architectures, for each CPython that Maven has or for the named ones (needs mvn). `--pristine` builds
-libzstd without patches.
+`sdist` are built only if they are named. If only they are named, no wheels with native modules are built. Otherwise, if
+no interpreter is named, wheels are built for all interpreters; architectures and C libraries likewise. An interpreter
+that is not installed is skipped with a message, or is an error if it was named. `windows`, `macos` or both build the
+wheels for these systems instead, for all their architectures, and for the named versions of CPython or, if none is
+named, for all that maven.py lists (needs mvn). `--pristine` builds libzstd without patches.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     say(f"{len(pairs)} wheels for {len(found)} interpreters; first the sdist and the pure wheel")
     work, output = options.work.resolve(), options.output.resolve()
     output.mkdir(parents=True, exist_ok=True)
-    # build everything from the sdist, which proves that the sdist is complete
+    # everything is built from the sdist, which proves that the sdist is complete
     sdist = setuptools_build(ROOT, "sdist", work / "sdist")
     archives.normalise_sdist(sdist)
     shutil.rmtree(work / "tree", ignore_errors=True)

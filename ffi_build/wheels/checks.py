@@ -51,13 +51,13 @@ def check(paths: Sequence[Path], built: Iterable[tuple[Path, Interpreter, Target
     """
     Check the files of a release; raises SystemExit if one has a fault.
 
-    The text is the output of the first tool that fails, or else all faults of the native modules.
-    `built` has the wheels with native modules, each with its interpreter and system.
+    The text of the error is the output of the first tool that fails, or else all faults of the native modules. `built`
+    has the wheels with native modules, each with its interpreter and system.
     """
     wheels = [path for path in paths if path.suffix == ".whl"]
     _run("twine", "check", "--strict", *paths)
     if wheels:
-        # W002: two native modules have the same stub
+        # W002 refuses files with equal content, such as the stubs of the two native modules
         _run("check_wheel_contents", "--toplevel", "cpkg,purepy", "--ignore", "W002", "--no-config", *wheels)
     faults = []
     for path, interpreter, target in built:
@@ -165,7 +165,7 @@ def _module_faults(image: _Image, interpreter: Interpreter, target: Target) -> I
 
 
 def _calls_of_nothing(binary: Any) -> bool:
-    """Return whether x86_64 code calls address 0, which weak names have if the linker does not resolve them."""
+    """Return whether x86_64 code calls address 0, the address of weak names that the linker has not found."""
     nowhere = -binary.imagebase % 2**32
     for section in binary.sections:
         for call in re.finditer(rb"\xe8(?=(.{4}))", bytes(section.content), re.DOTALL):

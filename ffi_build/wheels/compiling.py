@@ -44,14 +44,14 @@ _LIBZSTD = (
     # do not call trace functions, which another library in the process may define
     "-DZSTD_TRACE=0",
 )
-# like CPython for its own modules: signed overflow wraps
+# -fwrapv: signed overflow wraps, as in CPython's own modules
 _MODULE = (
     *("-std=c11", "-D_GNU_SOURCE", "-fwrapv", "-Werror"),
     # align to cache lines: otherwise loops may be up to 5 % slower, depending on their position
     *("-falign-functions=64", "-falign-loops=64", "-falign-jumps=64"),
 )
 _LINK = ("-s", "-Wl,--gc-sections", "-Wl,-Bsymbolic", "-Wl,-z,relro,-z,now")
-# the only function of a module that an interpreter calls
+# a module exports only the function that an interpreter calls to import it
 _EXPORTS = "{ global: PyInit_*; _cffi_pypyinit_*; local: *; };\n"
 
 
@@ -138,7 +138,7 @@ class Compiler:
 
 
 def describe(target: Target) -> str:
-    """Return the compiler and linker of modules for a target, with their versions."""
+    """Return the names and versions of the compiler and the linker for a target."""
     zig = _output(sys.executable, "-m", "ziglang", "version").strip()
     if not target.is_linux:
         return f"zig {zig} for {target.zig}"
@@ -226,7 +226,7 @@ def build_module(
     compiled = module.with_suffix(".o")
     options, arguments = [*_MODULE], unit.arguments
     if not compiler.target.is_linux:
-        # clang ignores one of the alignments, and fails with those of loops for Windows on arm64
+        # clang ignores one of the alignment options, and for Windows on arm64 it fails with the option for loops
         options = options[:4]
         arguments = [argument for argument in arguments if not argument.startswith("-falign-")]
     compiler.compile(unit.source, compiled, *options, f"-isystem{headers}", *arguments)

@@ -37,11 +37,11 @@ _WITH_PYPY = (("glibc", "x86_64"), ("glibc", "aarch64"))
 
 @dataclass(frozen=True)
 class Interpreter:
-    """An interpreter of this machine, or of another system below a folder."""
+    """An interpreter of this machine, or of another system whose files are in a folder of this machine."""
 
     name: str
     program: Path
-    """Its executable; of a CPython from Maven, its shared library."""
+    """The path of its executable; for a CPython from Maven, the path of its shared library."""
     headers: Path
     """The folder of its Python.h."""
     suffix: str
@@ -95,9 +95,9 @@ class Interpreter:
 
 def find(names: list[str], roots: Sequence[Path] = ()) -> tuple[dict[str, Interpreter], dict[str, str]]:
     """
-    Return the interpreters by name, and the reason for each name that is not available.
+    Return the interpreters by name, and, for each name that is not available, the reason.
 
-    `roots` are folders with other systems, whose interpreters are used if this machine lacks one.
+    `roots` are the root folders of other systems. Their interpreters are used if this machine does not have them.
     """
     found: dict[str, Interpreter] = {}
     missing: dict[str, str] = {}
@@ -127,7 +127,7 @@ def _below(root: Path, path: str) -> Path:
 
 
 def _candidates(name: str, roots: Sequence[Path]) -> Iterator[tuple[Path, Path]]:
-    """Yield possible interpreters with their systems: from PATH, from pyenv (newest first), from other systems."""
+    """Yield the root of a system and a possible interpreter: from PATH, pyenv (newest first) and other systems."""
     programs = [_program(name), *(["pypy3"] if name.startswith("pypy") else [])]
     for program in programs:
         for folder in os.environ.get("PATH", "").split(os.pathsep):

@@ -2,7 +2,8 @@
 """
 CPython for Windows and macOS, from Maven: headers, and libraries for linking and for checks.
 
-Maven has no CPython for Windows on arm64. Its headers and exported names are those of x86_64, which are used instead.
+Maven has no CPython for Windows on arm64. The files for x86_64 are used instead, because the headers and the exported
+names are the same.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ def python(name: str, target: Target, parts: Sequence[tuple[str, str]] = (), ali
     """
     Return the package of a CPython version for a system, to be fetched with `provide`.
 
-    `parts` are the pairs of a file and its destination to unpack; by default, the files to build modules with. `alias`
-    replaces the name of the package.
+    `parts` are pairs of a file to unpack and its destination; by default, the files for building modules are unpacked.
+    `alias` replaces the name of the package.
     """
     classifier = _classifier(target)
     package = _PACKAGES[name]
@@ -80,8 +81,8 @@ def interpreters(system: str, names: Sequence[str], downloads: Path, folder: Pat
     """
     Fetch the interpreters of a system for building modules; return each of them with its target.
 
-    `names` are versions; if it is empty, all that are known for each target. Raises SystemExit for a version that
-    is not known for each of them.
+    `names` are versions. Without names, all versions that are known for a target are fetched. Raises SystemExit if a
+    version is not known for every target of the system.
     """
     pairs = []
     for target in SYSTEMS[system]:
@@ -106,7 +107,7 @@ def interpreters(system: str, names: Sequence[str], downloads: Path, folder: Pat
 
 def import_libraries(interpreter: Interpreter, target: Target, folder: Path) -> list[Path]:
     """
-    Return the import libraries to link modules with; an empty list for other systems than Windows.
+    Return the import libraries to link modules with; an empty list for systems other than Windows.
 
     For arm64, which Maven lacks, the library is generated in `folder`.
     """

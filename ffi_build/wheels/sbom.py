@@ -16,7 +16,7 @@ FILE = "sboms/cpkg-codecs.cdx.json"
 
 
 def make(name: str, version: str, wheel: str, sources: Sequence[Source]) -> str:
-    """Return the SBOM of a wheel as JSON; `wheel` names it uniquely and determines its serial number."""
+    """Return the SBOM of a wheel as JSON; `wheel`, its unique name, determines the serial number."""
     own = {"type": "library", "bom-ref": "cpkg", "name": name, "version": version, "purl": f"pkg:pypi/{name}@{version}"}
     components = [
         {

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Fetch the libraries for wheels: pinned by version and hash, from package registries, never committed to Git.
+Fetch the libraries for wheels from package registries. Versions and hashes are fixed; the files are never in Git.
 
 libzstd comes from the sdist of backports.zstd, which contains its released sources. The headers of msgpack-c come from
 a Debian package, and CPython for Windows and macOS from Maven Central. The clients of those registries (pip, apt, mvn)
-do the fetching, so that their settings apply (mirrors, proxies). A file in the folder of downloads that has the right
-hash is used without any request.
+do the fetching, so that their settings apply (mirrors, proxies). If the folder of downloads already has a file, nothing
+is requested for that file.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Source:
     """Pairs of a folder or file in the archive and its destination in the library's folder."""
     licence_file: str
     patches: tuple[Path, ...] = ()
-    """Patches to its files, each a unified diff after its reason and proof."""
+    """Patches to its files. Each is a unified diff, preceded by its reason and proof."""
 
 
 PATCHES = Path(__file__).resolve().parent / "patches"
@@ -85,8 +85,8 @@ def provide(source: Source, downloads: Path, folder: Path) -> Path:
     """
     Unpack a library below `folder`, apply its patches, and return its folder, which replaces an earlier one.
 
-    If the archive is not in `downloads`, it is fetched first. Raises SystemExit with advice if it is not
-    available or has another hash, and SystemExit if a patch does not fit.
+    If the archive is not in `downloads`, it is fetched first. Raises SystemExit with advice if the archive is not
+    available or has another hash. Also raises SystemExit if a patch does not fit.
     """
     archive = downloads / source.archive
     if not archive.exists():
@@ -115,14 +115,14 @@ def provide(source: Source, downloads: Path, folder: Path) -> Path:
                 target,
             )
     for patch in source.patches:
-        # a patch must fit exactly, otherwise its description may not be true any more
+        # a patch must fit exactly; otherwise its proof may no longer be valid
         run(["patch", "--strip=1", "--fuzz=0", "--silent", "--no-backup-if-mismatch", f"--input={patch}"], target)
     return target
 
 
 def _fetch(source: Source, downloads: Path) -> None:
     """Fetch an archive into `downloads` with the client of its registry."""
-    if source.archive.endswith(".deb"):  # from another release than this machine's
+    if source.archive.endswith(".deb"):  # the package may be from another Debian release than this machine
         with apt_for(downloads / "apt", "deb") as apt:
             run([*apt, "download", source.package], downloads)
     elif source.archive.endswith(".jar"):

@@ -2,7 +2,7 @@
 """
 The Linux systems that wheels are built for, with their names for zig and pip, and their compilers.
 
-`ffi_build.wheels.maven` has those of Windows and macOS.
+The targets for Windows and macOS are in `ffi_build.wheels.maven`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Target:
 
     @property
     def triplet(self) -> str:
-        """The end of an extension module's name before `.so` on this system, if it is Linux."""
+        """The last part of an extension module's name before `.so`, on a Linux system."""
         return f"{self.machine}-linux-{'gnu' if self.libc == 'glibc' else 'musl'}"
 
     @property
@@ -52,7 +52,7 @@ class Target:
             return ()
         if self.architecture == "aarch64":
             return ("-mno-outline-atomics",)
-        # on the others, gcc 12 vectorizes the copy of a call's arguments, then warns that the copy exceeds the array
+        # elsewhere, gcc 12 vectorizes the copy of a call's arguments, then warns that the copy exceeds the array
         quiet = ("-Wno-stringop-overflow",)
         if self.architecture == "s390x":
             # the headers of CPython and msgpack-c were generated on a little-endian machine
@@ -69,9 +69,9 @@ def _linux(architecture: str, machine: str, glibc: int, zig_glibc: int = 0) -> I
     """
     Yield the targets of an architecture, one per C library (glibc and musl).
 
-    `machine` is gcc's name for the architecture. `glibc` is the oldest minor version of glibc 2 to support. `zig_glibc`
-    is the oldest that zig supports there, if it does not support `glibc`; 0 otherwise. The checks of the wheels still
-    compare the modules with `glibc`.
+    `machine` is gcc's name for the architecture. `glibc` is the oldest minor version of glibc 2 to support. If zig does
+    not support that version for the architecture, `zig_glibc` is the oldest version that zig supports; otherwise it is
+    0. The checks of the wheels compare the modules with `glibc` in any case.
     """
     tags = [f"manylinux_2_{glibc}_{architecture}"]
     if glibc == 17:  # pip before 20.3 knows manylinux_2_17 only by its old name
