@@ -62,7 +62,7 @@ static inline int memory_grow(unsigned char **memory, Py_ssize_t *held, Py_ssize
 #define KEPT_AT(place) (place)
 #endif
 
-/* Let threads call an object without counting their references to it, because all of them would write to the same word.
+/* Let threads call an object without counting their references to it: all threads would write to the same counter.
    Use it only for objects that live as long as the interpreter and are tracked by its collector. Only free-threaded
    builds since 3.14 support it. Functions from PyModule_AddFunctions() have this property already. */
 static inline void leave_uncounted(PyObject *o)

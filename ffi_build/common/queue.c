@@ -133,7 +133,8 @@ static void *queue_thread(void *argument)
     return NULL;
 }
 
-/* Start threads up to the number wanted, if possible; return how many there are. Only one thread may call this. */
+/* Start threads until there are as many as wanted, if the system allows that; return how many there are. Only one
+   thread may call this. */
 static int queue_start(Queue *queue, int wanted)
 {
     if (!queue_is_here(queue) || queue_is_stopping(queue))

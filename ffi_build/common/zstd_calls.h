@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The capsule with functions of the Zstandard module for the MessagePack module: frames for `dumps` and `loads`. */
+/* The capsule through which the MessagePack module calls the Zstandard module, for `dumps` and `loads`. */
 #pragma once
 
 #include "compat.c"

@@ -79,7 +79,7 @@ static int setup_names(void)
                : -1;
 }
 
-/* The objects that the namespace shares with the pure backend. */
+/* The objects of the namespace that the pure backend also uses. */
 static const struct {
     const char *name;
     PyObject **to;

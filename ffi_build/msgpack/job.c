@@ -2,8 +2,8 @@
 /*
  * Ordinary calls of cpkg's `dumps` and `loads`, without Python code between the caller and the codecs.
  *
- * Every rare case (hooks, other arguments, buffers, every error in the input) is passed unchanged to the Python functions
- * in cpkg/objects/dumps_loads.py, which define the behaviour and raise each error.
+ * Every rare case (hooks, other arguments, buffers, every error in the input) is passed unchanged to the Python
+ * functions in cpkg/objects/dumps_loads.py, which define the behaviour and raise each error.
  */
 #pragma once
 
@@ -224,8 +224,9 @@ static int job_intern(const char *const *names, int n, PyObject **to)
 }
 
 /*
- * Return the functions `dumps` and `loads`, given a dict of the Python objects that they use. A second call replaces all of
- * these objects, including the Zstandard module. The caller ensures that no other thread is in this function or in those two.
+ * Return the functions `dumps` and `loads`, given a dict of the Python objects that they use. A second call replaces
+ * all of these objects, including the Zstandard module. The caller ensures that no other thread is in this function, or
+ * in `dumps` or `loads`.
  */
 static PyObject *job_functions(PyObject *Py_UNUSED(module), PyObject *shared)
 {

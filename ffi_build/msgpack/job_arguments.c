@@ -9,7 +9,7 @@
 
 /* Python objects, named as in the dict that job_functions() receives, and what C derives from them. */
 static struct {
-    PyObject *dumps, *loads; /* for all rare cases */
+    PyObject *dumps, *loads; /* the Python functions for all rare cases */
     PyObject *finish;        /* finish(message, compress, level, checksum) */
     PyObject *find_zstd;     /* returns the calls of the compiled Zstandard module, or None */
     PyObject *pack_default, *with_default, *unpack_ext;

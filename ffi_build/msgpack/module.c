@@ -2,9 +2,9 @@
 /*
  * The native MessagePack codec: the C source of cpkg._native._msgpack_ffi.
  *
- * For CPython, the packer and the unpacker use the C API (calling cffi once per object would cost more than packing). On
- * PyPy, where C cannot create objects, C converts messages to marshal's bytes and back, scans streams and arranges rows.
- * Each part includes the parts that it needs, so that it can be read and compiled alone.
+ * For CPython, the packer and the unpacker use the C API (calling cffi once per object would cost more than packing).
+ * On PyPy, where C cannot create objects, C converts messages to marshal's bytes and back, scans streams and arranges
+ * rows. Each part includes the parts that it needs, so that it can be read and compiled alone.
  */
 #ifndef CPKG_MSGPACK_MODULE
 #define CPKG_MSGPACK_MODULE

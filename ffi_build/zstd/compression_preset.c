@@ -42,7 +42,7 @@ static ZSTD_CCtx *preset_take_cctx(CompressionPreset *preset, Kept *kept)
     return cctx;
 }
 
-/* Keep a context between frames, if none of its calls has failed. */
+/* Keep a context for the next frame; none of the context's calls may have failed. */
 static void preset_give_cctx(CompressionPreset *preset, ZSTD_CCtx *cctx)
 {
     settle_cctx(&preset->context, preset->is_plain, cctx);

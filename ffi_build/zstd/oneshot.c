@@ -40,7 +40,7 @@ static PyObject *builtin_compress(PyObject *module, PyObject *const *args, Py_ss
     if (input_open(&in, values[0]) < 0) {
         if (count == 0 && !is_given(values[3]))
             return NULL;
-        PyErr_Clear(); /* if two arguments are wrong, the other one is reported */
+        PyErr_Clear(); /* if another argument is also wrong, Python reports that one */
         goto slow;
     }
     Digest digest = {NULL, NULL};
@@ -100,7 +100,7 @@ static PyObject *builtin_decompress(PyObject *module, PyObject *const *args, Py_
     if (input_open(&in, values[0]) < 0) {
         if (!is_given(values[1]))
             return NULL;
-        PyErr_Clear(); /* if two arguments are wrong, the other one is reported */
+        PyErr_Clear(); /* if another argument is also wrong, Python reports that one */
         goto slow;
     }
     Digest digest = {NULL, NULL};

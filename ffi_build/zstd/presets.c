@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Presets: settings for any number of frames, and a place for a context with these settings (contexts.c). The Python
- * half is in cpkg/_native/zstd/presets.py, whose classes derive from these types. Its docstring describes the calls
- * between the two halves.
+ * half is in cpkg/_native/zstd/presets.py, whose classes derive from these types. The docstring of presets.py describes
+ * the calls between the two halves.
  */
 #pragma once
 

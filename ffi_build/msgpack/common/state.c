@@ -29,7 +29,7 @@ static struct {
     /* of value_classes.c; each is NULL before it is found */
     PyObject *UUID, *Decimal, *Enum, *Field, *Attribute; /* dataclasses.Field, attr.Attribute */
     PyObject *ndarray, *numpy_generic, *numpy_dtype, *array;
-    PyObject *ndarray_tolist;        /* the method */
+    PyObject *ndarray_tolist;        /* ndarray.tolist, to find subclasses that override it */
     PyObject *numpy_dtypes[5][5][2]; /* by kind, size and byte order; NULL before numpy_dtype() */
     Py_ssize_t uuid_int, uuid_is_safe, field_name, field_type, attribute_name;
     busy_flag finding;       /* taken by the thread that searches for the classes */

@@ -8,7 +8,7 @@
  * that this code does not write (text, float16 in lists), and subclasses with their own tolist().
  */
 #ifndef CPKG_MSGPACK_PACK_OBJECTS
-#include "objects.c" /* which includes this part: the functions of both call each other */
+#include "objects.c" /* includes this file, because functions of both files call each other */
 #elif !defined(CPKG_MSGPACK_PACK_ARRAYS)
 #define CPKG_MSGPACK_PACK_ARRAYS
 

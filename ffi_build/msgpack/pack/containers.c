@@ -8,7 +8,7 @@
  * holds a reference to the item.
  */
 #ifndef CPKG_MSGPACK_PACK_OBJECTS
-#include "objects.c" /* which includes this part: the functions of both call each other */
+#include "objects.c" /* includes this file, because functions of both files call each other */
 #elif !defined(CPKG_MSGPACK_PACK_CONTAINERS)
 #define CPKG_MSGPACK_PACK_CONTAINERS
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pack objects of rare types: subclasses, extensions, datetimes, and objects to convert or replace. */
 #ifndef CPKG_MSGPACK_PACK_OBJECTS
-#include "objects.c" /* which includes this part: the functions of both call each other */
+#include "objects.c" /* includes this file, because functions of both files call each other */
 #elif !defined(CPKG_MSGPACK_PACK_RARE_TYPES)
 #define CPKG_MSGPACK_PACK_RARE_TYPES
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Convert the bytes from `marshal.dumps(object, 2)` to a message: the reverse of to_marshal.c, for packing before the JIT has
- * traced the packing loop.
+ * Convert the bytes from `marshal.dumps(object, 2)` to a message: the reverse of to_marshal.c, for packing before the
+ * JIT has traced the packing loop.
  *
  * The bytes come directly from the interpreter's own marshal. The conversion refuses values that MessagePack does not
  * have (sets, complex numbers, code, ints of more than 64 bits), text with surrogates, and too deep nesting. The caller

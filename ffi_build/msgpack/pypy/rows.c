@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows: consecutive messages that are maps with the same keys in the same order, like most records. C locates their values
- * and arranges them column by column. PyPy then creates the values of a column in a loop without branches, and all dicts in
- * a loop with the keys as constants (cpkg/_native/msgpack/pypy/rows.py). This code uses no Python objects, so that a C
- * thread can run it in advance (cpkg_rows_after).
+ * Rows: consecutive messages that are maps with the same keys in the same order, like most records. C locates their
+ * values and arranges them column by column. PyPy then creates the values of a column in a loop without branches, and
+ * all dicts in a loop with the keys as constants (cpkg/_native/msgpack/pypy/rows.py). This code uses no Python objects,
+ * so that a C thread can run it in advance (cpkg_rows_after).
  *
  * Rows are arranged in batches. A batch is an array of words: ROWS_HEAD words, the bytes of the keys, then the columns.
  * A column has COLUMN_HEAD words, the words of its cells, the ends of its texts in its pool, the kinds of its cells,
@@ -54,7 +54,7 @@ enum {
 typedef struct {
     int64_t *batches; /* consecutive batches */
     size_t used, room;
-    int64_t rows;   /* in all batches */
+    int64_t rows;   /* number of rows in all batches */
     int64_t fewest; /* the fewest rows of a batch, unless the caller wants fewer */
     /* the current batch */
     int64_t keys[2 * ROWS_COLUMNS]; /* offset and size of each key, with its header, in the first row */
@@ -104,7 +104,8 @@ static size_t rows_keys(cpkg_rows *r, const unsigned char *data, const unsigned 
 }
 
 /*
- * Find up to `most` rows of data[start..size) with the same keys. Returns their number and sets `end`, `columns` and `keys`.
+ * Find up to `most` rows of data[start..size) with the same keys. Returns their number and sets `end`, `columns` and
+ * `keys`.
  */
 static int64_t rows_find(cpkg_rows *r, const unsigned char *data, size_t size, size_t start, int64_t most)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The scanner: find the end of a message that arrives in pieces. It reads each value once, at the speed of memory. So PyPy's
- * Unpacker (cpkg/_native/msgpack/pypy/stream.py) can create the objects later, when it has most of the message.
+ * The scanner: find the end of a message that arrives in pieces. It reads each value once, at the speed of memory. So
+ * PyPy's Unpacker (cpkg/_native/msgpack/pypy/stream.py) can create the objects later, when it has most of the message.
  *
  * There are three results. After SCAN_UNSURE the pure decoder continues, which is slow but always correct. This is the
  * result for everything that the pure decoder might refuse: a wrong byte, a length or depth above its limit, text that

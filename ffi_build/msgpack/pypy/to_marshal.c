@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Convert a message to the bytes that Python's `marshal` reads. PyPy's marshal is compiled ahead of time, and creates objects
- * at full speed from the first call of a process, when the JIT has not yet traced the pure codec's loop.
+ * Convert a message to the bytes that Python's `marshal` reads. PyPy's marshal is compiled ahead of time, and creates
+ * objects at full speed from the first call of a process, when the JIT has not yet traced the pure codec's loop.
  *
  * The whole message is checked here, before marshal sees any of it: completeness, limits, text, and the types of keys.
  * So marshal gets no count of items that do not exist. A message is refused, without a reason, if it contains

@@ -4,7 +4,7 @@
  * other code cannot find it.
  */
 #ifndef CPKG_MSGPACK_TYPED_DECODE
-#include "decode.c" /* includes this file: the functions of both call each other */
+#include "decode.c" /* includes this file, because functions of both files call each other */
 #elif !defined(CPKG_MSGPACK_TYPED_CONTAINERS)
 #define CPKG_MSGPACK_TYPED_CONTAINERS
 

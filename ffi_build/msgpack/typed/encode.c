@@ -7,7 +7,7 @@
  * needs its own TypedClass.
  */
 #ifndef CPKG_MSGPACK_PACK_OBJECTS
-#include "../pack/objects.c" /* which includes this part: the functions of both call each other */
+#include "../pack/objects.c" /* includes this file, because functions of both files call each other */
 #elif !defined(CPKG_MSGPACK_TYPED_ENCODE)
 #define CPKG_MSGPACK_TYPED_ENCODE
 

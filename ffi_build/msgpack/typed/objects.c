@@ -4,7 +4,7 @@
  * separate stack (`values` in TypedDecoder).
  */
 #ifndef CPKG_MSGPACK_TYPED_DECODE
-#include "decode.c" /* includes this file: the functions of both call each other */
+#include "decode.c" /* includes this file, because functions of both files call each other */
 #elif !defined(CPKG_MSGPACK_TYPED_OBJECTS)
 #define CPKG_MSGPACK_TYPED_OBJECTS
 

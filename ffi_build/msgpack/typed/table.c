@@ -82,7 +82,7 @@ typedef struct {
     Py_ssize_t offset; /* the offset of the field's slot, or -1 */
     PyObject *fallback;
     enum typed_default how;
-    Py_ssize_t extra;     /* the weight of its default */
+    Py_ssize_t extra;     /* the memory of its default, in bytes */
     PyObject *is_default; /* the comparison function of a field that is omitted while it has its default */
     unsigned version;     /* the version of the class for which the next two members are true or false */
     bool is_own;          /* instances keep the attribute in their own values; no descriptor of the class replaces it */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Create numpy arrays from the extension type that cpkg/objects/arrays.py defines. As in value_types.c, rare cases are left to
- * that module: wrong data, arrays of times, array.array, and all arrays before numpy is imported.
+ * Create numpy arrays from the extension type that cpkg/objects/arrays.py defines. As in value_types.c, rare cases are
+ * left to that module: wrong data, arrays of times, array.array, and all arrays before numpy is imported.
  */
 #pragma once
 
@@ -70,7 +70,7 @@ static bool read_array_head(ArrayHead *h, const unsigned char *s, size_t n)
             p += size;
         }
         h->shape[i] = length;
-        bytes *= length; /* cannot exceed 2**64 */
+        bytes *= length; /* cannot overflow, because both factors are below 2**32 */
         if (length == 0 || bytes > UINT32_MAX)
             return false;
     }

@@ -53,7 +53,7 @@ typedef struct {
     Py_ssize_t size; /* the size of the input, or max_buffer_size; default limits depend on it */
     bool gc_held;
     enum guard guard;
-    Py_ssize_t raw_top; /* values at this depth become Raw, or are skipped; -1 for none */
+    Py_ssize_t raw_top; /* the depth at which values become Raw or are skipped; -1 if there is none */
     bool discard;       /* whether a skipped value is dropped, as by skip(), and does not become a Raw */
     bool counts;        /* whether items are counted; skip() and unpack_raw() do not count them */
 

@@ -119,7 +119,7 @@ static PyObject *decompress_chunk(Step *step, size_t limit, size_t expected, siz
     Output out;
     if (output_begin(&out, expected, limit) < 0)
         return NULL;
-    size_t capacity = 0; /* unused: the whole output is new memory */
+    size_t capacity = 0; /* not used, because the whole output is new memory */
     *left = begin_frame(step, &capacity);
     for (;;) {
         if (!ZSTD_isError(*left)) {
