@@ -3,11 +3,12 @@
 Run each test on every backend that loads, mark it, and leave out tests that another row of the gate runs.
 
 A test that uses the fixture `msgpack` or `zstd` runs on each backend, in one process.
-`--require msgpack:native,zstd:native` (or the environment variable CPKG_TEST_REQUIRE) turns a backend that does
-not load into an error: a row that is called native must not pass without testing native code.
+`--require msgpack:native,zstd:native` (or the environment variable CPKG_TEST_REQUIRE) makes it an error if one of these
+backends does not load: a row that is called native must not pass without testing native code.
 
-CPython 3.11 runs each test of the gate. Other interpreters run conformance, hostile input to C, tests marked
-`interpreter`, and samples (`extent.some`) of behaviour that all interpreters share. `--everything` runs all tests.
+CPython 3.11 runs each test of the gate. Other interpreters run conformance tests, hostile input to C, tests marked
+`interpreter`, and samples (`extent.some`) of the tests of Python code that all interpreters share. `--everything` runs
+all tests.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from extent import IS_FULL, IS_PYPY, IS_THOROUGH
 
 from cpkg import _backend
 
-# The second row of an interpreter reuses the bytecode that pytest wrote for the first one: compiling the tests is half
-# of the collection time. Processes that tests start write no bytecode.
+# The second row of an interpreter reuses the bytecode of the tests that pytest wrote for the first row, because
+# compiling the tests takes half of the collection time. Processes that tests start write no bytecode.
 sys.dont_write_bytecode = False
 
 TESTS = Path(__file__).parent
@@ -54,13 +55,14 @@ OTHERS = {"cli", "integrations", "wheels"}
 """Folders whose tests depend on the interpreter, but not on the backend: rows named pure leave them out."""
 SHARED = {"archive", "cli", "records", "zstandard", *(["typed"] if IS_PYPY else [])}
 """
-Folders that test Python code which all interpreters share. CPython 3.11 runs them over each backend, with hostile
-input over the first one only; other interpreters run them over one backend, without hostile input.
+Folders that test Python code which all interpreters share. CPython 3.11 runs these tests on each backend, but those
+with hostile input only on the first backend; other interpreters run them on one backend, without hostile input.
 """
-# fewer examples if most of them run before the JIT has warmed up; no deadline, since a busy machine is not a failure
+# fewer examples on PyPy, where most of them run before the JIT has warmed up; no deadline below, because a busy machine
+# must not make a test fail
 EXAMPLES = 12 if IS_PYPY else 40
 OPERATIONS = 500 if IS_PYPY else 5000 if IS_FULL else 1500
-# the gate tries the same examples each time, so that it judges the change; nightly tries new ones
+# the gate tries the same examples each time, so that only a change of the code can make it fail; nightly tries new ones
 hypothesis.settings.register_profile("default", max_examples=EXAMPLES, deadline=None, derandomize=True)
 hypothesis.settings.register_profile("thorough", max_examples=2000, deadline=None)
 hypothesis.settings.load_profile("thorough" if IS_THOROUGH else "default")
@@ -72,8 +74,8 @@ elif IS_PYPY:
     # tests run most code only a few times: compiling code after a thousand runs takes longer than it saves
     pypyjit.set_param("threshold=5000,function_threshold=8000")
 
-# hypothesis' own generator, kept alive by this name: on 3.14 the collector does not find it after gc.freeze(), and
-# hypothesis warns about a generator without references
+# hypothesis uses this generator, and warns if it finds no references to a generator. On 3.14 it finds none after
+# gc.freeze() without this name.
 RANDOM = random.Random()
 hypothesis.register_random(RANDOM)
 getattr(hypothesis.core, "threadlocal", hypothesis.core)._hypothesis_global_random = RANDOM
@@ -127,12 +129,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=list(others))
         items[:] = [item for item in items if item not in others]
     if IS_PYPY:
-        # first the tests that request collections, while the process is small: later each one takes half a second
+        # tests that request garbage collections come first: in a large process, each collection takes half a second
         items.sort(key=lambda item: not _asks_for_collections(item.path))
 
 
 def _is_of_this_row(item: pytest.Item, wanted: list[str]) -> bool:
-    """Return whether the gate runs a test on this interpreter in a row with these backends (none: all that load)."""
+    """Return whether the gate runs a test on this interpreter in a row with the `wanted` backends ([]: all)."""
     marks = {mark.name for mark in item.iter_markers()}
     row = wanted[0] if wanted else ""
     if "nightly" in marks:
@@ -189,8 +191,8 @@ def _asks_for_collections(path: Path) -> bool:
 @pytest.fixture(scope="module", autouse=True)
 def _frozen() -> None:
     """
-    Exclude pytest's data for thousands of tests, and objects from other files' tests, from the collections
-    that tests request: each then takes 2 ms instead of 150.
+    Exclude pytest's data for thousands of tests, and objects from other files' tests, from the garbage collections that
+    tests request. A collection then takes 2 ms instead of 150.
     """
     if hasattr(gc, "freeze"):  # PyPy does not have it
         gc.collect()

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`dumps` and `loads` of any two backends, side by side in one process; not while another thread packs or unpacks."""
+"""
+`dumps` and `loads` over any backends of the two codecs, side by side in one process.
+
+While these functions run, no other thread may pack or unpack.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from cpkg.objects.dumps_loads import Codecs
 
 
 def codecs_of(msgpack: ModuleType, zstd: ModuleType | None = None) -> Codecs:
-    """Return the functions of two backends; without `zstd`, of the chosen one."""
+    """Return the functions over a backend of each codec; without `zstd`, over the chosen backend of Zstandard."""
     codecs = Codecs(msgpack)
     codecs._zstd = _backend.zstd() if zstd is None else zstd
     return codecs
@@ -53,6 +57,6 @@ def _call_with(codecs: Codecs, function: Callable[..., Any], value: object, opti
 
 
 def lend_anew(codecs: Codecs) -> None:
-    """Make compiled functions look up again the chosen Zstandard module and the constants of `dumps_loads`."""
+    """Make the compiled functions look up the chosen Zstandard module and the constants of `dumps_loads` again."""
     if codecs.dumps is not dumps_loads.dumps:
         dumps_loads._compiled_functions(codecs._msgpack)

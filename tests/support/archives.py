@@ -48,7 +48,7 @@ def make_sparse(path: Path, pieces: int, distance: int, size: int) -> None:
 
 
 def make_tree(root: Path) -> Path:
-    """Create a tree with a little of everything that needs no special rights."""
+    """Create a tree with every kind of entry that needs no special rights."""
     make_files(root, {"empty": b"", "text": b"some text\n" * 100, "noise": 70_000, "new\nline": b"n", LONG: b"long"})
     make_files(root, {os.fsdecode(b"no utf-8 \xff\xfe"): b"bytes", f"sub/{LONG}/{LONG}": b"longer"})
     make_files(root / "sub", {"deep/er/file": b"deep", "program": b"#!/bin/sh\n", "secret": b"secret", "café": b"x"})
@@ -110,7 +110,7 @@ def packed(
 
 
 def header_of(info: tarfile.TarInfo | str, data: bytes = b"", format: int = tarfile.GNU_FORMAT) -> bytes:
-    """Return a member, or a file with this name, as written by tarfile."""
+    """Return the blocks that tarfile writes for a member, or for a file with this name and data."""
     info = member(info) if isinstance(info, str) else info
     if data:
         info.size = len(data)
@@ -149,13 +149,13 @@ def rewritten(path: Path, change: Any) -> Path:
 
 
 def fixed(block: bytes) -> bytes:
-    """Return a header with the right checksum."""
+    """Return a header block with its checksum corrected."""
     total = sum(block[:148]) + 256 + sum(block[156:512])
     return block[:148] + b"%06o\0 " % total + block[156:]
 
 
 def created(*paths: Any, **options: Any) -> bytes:
-    """Archive paths, or a whole tree, and return the archive."""
+    """Return the archive that `archive.create` writes for these paths and options."""
     target = io.BytesIO()
     archive.create(target, *paths, **options)
     return target.getvalue()
@@ -170,12 +170,12 @@ def extracted(source: Any, out: Path, **options: Any) -> list[archive.Problem]:
 
 
 def uncompressed(data: bytes) -> bytes:
-    """Return the tar archive in a compressed one."""
+    """Decompress an archive; return the tar data."""
     return zstd.decompress(data)
 
 
 def change_after_the_walk(patch: pytest.MonkeyPatch, name: str, change: Callable[[], Any]) -> None:
-    """Call `change` after `create` has found the file `name`, which C leaves to Python, and before it reads it."""
+    """Call `change` after `create` has found the file `name` and before Python code, instead of C, reads the file."""
     walk, run = _walk.Walker.walk, _walk.Walker._run
 
     def left(self: Any, names: list[str]) -> Any:

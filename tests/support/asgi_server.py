@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An ASGI application in a real server (uvicorn), and a client."""
+"""Serve an ASGI application with a real server (uvicorn), and send it requests."""
 
 from __future__ import annotations
 

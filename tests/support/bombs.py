@@ -11,7 +11,7 @@ def array(item: bytes, count: int) -> bytes:
     return b"\xdd" + count.to_bytes(4, "big") + item * count
 
 
-# each of them is small in a message, and large in memory for a different reason
+# each of these items is small in a message, and large in memory for a different reason
 ITEMS = {
     "empty lists": b"\x90",
     "empty maps": b"\x80",
@@ -27,7 +27,7 @@ ITEMS = {
 
 
 def heaviest_below(item: bytes, limit: int) -> int:
-    """Return how many copies of an item weigh at most `limit` bytes."""
+    """Return the largest number of copies of an item whose estimated memory is at most `limit` bytes."""
     sample = array(item, 10)
     low, high = 0, 100 * len(sample)
     while low < high:

@@ -16,8 +16,9 @@ def calls(table: Path, every: int) -> pytest.MarkDecorator:
     """
     Parametrize a test with the lines of a table: the columns `call` and `outcome`, separated by two or more spaces.
 
-    An outcome is `= value`, or an error with a pattern of its text and the relevant attributes. Alternatives, «a | b»,
-    are separate cases. Interpreters other than CPython 3.11 run one case in `every`.
+    An outcome is `= value`, or an exception type, then optionally a pattern of its text and values of its attributes,
+    again separated by spaces. A call with alternatives, «a | b», is one case for each. Interpreters other than CPython
+    3.11 run one case in `every`.
     """
     rows = []
     for line in table.read_text(encoding="utf-8").splitlines():
@@ -31,7 +32,7 @@ def dialogues(table: Path) -> pytest.MarkDecorator:
     """
     Parametrize a test with the paragraphs of a table, each with a title after #, as `lines`.
 
-    A line is a call and its outcome as in `calls`, a call that returns None, or `name = object`.
+    A line is a call and its outcome as in `calls`, only a call (which must return None), or `name = object`.
     """
     rows = []
     for paragraph in table.read_text(encoding="utf-8").strip().split("\n\n"):
@@ -41,7 +42,7 @@ def dialogues(table: Path) -> pytest.MarkDecorator:
 
 
 def check_dialogue(lines: list[str], names: dict[str, Any]) -> None:
-    """Run the lines of a dialogue, with these names, and compare the outcomes."""
+    """Run the lines of a dialogue, which may use `names`, and compare the outcomes."""
     for line in lines:
         call, *outcome = re.split(r"  +", line)
         name, _, value = call.partition(" = ")
@@ -58,7 +59,7 @@ def _alternatives(call: str) -> list[str]:
 
 
 def check_call(call: str, outcome: list[str], names: dict[str, Any]) -> None:
-    """Make a call of a table, with these names, and compare its outcome."""
+    """Make a call of a table, which may use `names`, and compare its outcome."""
     if outcome[0].startswith("= "):
         assert eval(call, names) == eval(outcome[0][2:], names)
         return

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When preloaded, changes the file CHANGED, in the way CHANGE names, just before it is first opened. */
+/* When preloaded, makes the change CHANGE to the file that CHANGED names, just before the program first opens it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

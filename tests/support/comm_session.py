@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Run a session of a cluster of two worker processes over TCP, to exercise its messages and their compression.
+Run a Dask cluster of two worker processes over TCP, to exercise its messages and their compression.
 
-This is a program that prints which modules were used as a line of JSON.
+This program prints a line of JSON with the modules that each process imports as msgpack and zstandard.
 """
 
 from __future__ import annotations

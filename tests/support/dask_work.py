@@ -15,7 +15,7 @@ from cpkg import records
 
 
 def pids(part: Any) -> list[int]:
-    """Return the process that works on a partition."""
+    """Return a list with the id of the process that works on a partition."""
     list(part)
     return [os.getpid()]
 
@@ -25,7 +25,7 @@ def doubled(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def kill_once(marker: str) -> None:
-    """Kill this process, unless `marker` shows that this was done before."""
+    """Kill this process and create the file `marker`; do nothing if this file exists."""
     try:
         os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
     except FileExistsError:
@@ -34,7 +34,7 @@ def kill_once(marker: str) -> None:
 
 
 class Fatal:
-    """A value that kills the process that packs it, once; afterwards it packs as a number."""
+    """A value that kills the first process that packs it, and that other processes pack as a number."""
 
     def __init__(self, value: int, marker: str) -> None:
         self.value = value
@@ -69,21 +69,21 @@ def refused_once(row: int, marker: str) -> int:
 
 
 def unpackable(row: Any, number: int) -> Any:
-    """Return an object that cannot be packed instead of one record, chosen by its value or number."""
+    """Return the record, but an object that cannot be packed if `number` is the record or its "number"."""
     return object() if number in (row, isinstance(row, dict) and row["number"]) else row
 
 
 def late_or_failing(row: dict[str, Any], number: int, started: str, go: str) -> dict[str, Any]:
-    """Fail at one record while another worker is packing another record, which waits for `go`."""
+    """Fail at the record `number` while another worker packs record 150, which takes until the file `go` exists."""
     if row["number"] == number:
-        secede()  # so that this worker can run the other task, if the scheduler gave it both
+        secede()  # lets this worker run the other task meanwhile, if the scheduler has given both tasks to it
         wait_for(started)
         raise ValueError("no more")
     return {**row, "number": Waiting(started, go)} if row["number"] == 150 else row
 
 
 class Waiting:
-    """A value that reports when it is packed, and then waits."""
+    """A value whose packing creates the file `started`, and then waits for the file `go`."""
 
     def __init__(self, started: str, go: str) -> None:
         self.started = started
@@ -105,7 +105,7 @@ def wait_for(path: str) -> None:
 
 
 def written_between(row: int, url: str) -> int:
-    """Put a part into the folder, like another write."""
+    """Write a part into the folder, as another program could do at the same time; return the row."""
     with records.open(f"{url}/part-00000.rec", "wb") as writer:
         writer.append("other")
     return row

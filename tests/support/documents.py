@@ -40,8 +40,8 @@ def check_examples(
     """
     Run the examples of a page, at least `at_least` of them, and compare their output.
 
-    `names` are defined for the examples; `without` is a line to omit, because it defines one of those names. `only` and
-    `but` are headings: of the only section whose examples run, and of a section whose examples do not run.
+    `names` are defined for the examples. `without` is a line to omit, because it would define one of these names again.
+    `only` is the heading of the only section to run, `but` the heading of a section not to run.
     """
     path = DOCS / page
     text = section(page, only) if only else path.read_text(encoding="utf-8")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much a run tests: all versions of CPython run the same source, so one version tests more than the others."""
+"""How much a run tests: CPython 3.11 tests more than other interpreters, which run the same source."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from cpkg import _backend
 T = TypeVar("T")
 IS_PYPY = sys.implementation.name == "pypy"
 IS_FULL = not IS_PYPY and sys.version_info[:2] == (3, 11)
-"""Whether this is the version that tests more."""
+"""Whether this is CPython 3.11, which tests more."""
 IS_EVERYTHING = IS_FULL or "--everything" in sys.argv
-"""Whether this run tests everything: it is that version, or `--everything` is among its arguments."""
+"""Whether this run tests everything: on CPython 3.11, or with the argument `--everything`."""
 IS_THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
-"""Whether time does not matter: `tox run -e explore`."""
+"""Whether the run may take hours, as `tox run -e explore` does."""
 IS_PURE_CODEC = not _backend.choose("zstd").module.RELEASES_GIL
-"""Whether the chosen Zstandard is pure Python: archives and records use it, and calls take six times as long."""
+"""Whether the chosen backend of Zstandard is pure Python. Archives and record files then take six times as long."""
 
 
 def some(cases: Sequence[T], every: int) -> Sequence[T]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Abandoned files: from Python 3.13 on, their finalizers report data that could not be written."""
+"""Tests that abandon open files: since Python 3.13, the finalizers of such files report data that they cannot write."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import pytest
 
 @pytest.fixture(scope="module", autouse=True)
 def finalizers_may_fail() -> Iterator[None]:
-    """Ignore such reports while the tests of a module run, without keeping references to them."""
-    told = sys.unraisablehook
+    """Ignore these reports while the tests of a module run, without keeping references to the exceptions."""
+    before = sys.unraisablehook
 
     def hook(unraisable: Any) -> None:
         # ValueError means that the underlying file was closed meanwhile
         if not issubclass(unraisable.exc_type, (OSError, ValueError)):
-            told(unraisable)
+            before(unraisable)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "unraisablehook", hook)

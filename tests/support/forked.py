@@ -2,9 +2,9 @@
 """
 Run the command line in forks of one process that has imported it, because starting an interpreter takes longer.
 
-A command gets arguments, folder, environment and standard streams as a process of its own would, and ends in the same
-way. Tests of the start, of signals and of `cpkg run` need real processes. A command whose environment differs in what
-an interpreter or cpkg reads at its start is a real process, and so is every command on systems without fork.
+A fork gets the command's arguments, folder, environment and standard streams, and ends as a new process would. Tests of
+the start, of signals and of `cpkg run` need new processes. Systems without fork always start a new process, and other
+systems do so if a variable that an interpreter or cpkg reads at its start differs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any, Final, NoReturn
 
 COMMAND: Final = [sys.executable, "-I", "-m", "cpkg"]
 _READ_ONCE: Final = ("CPKG_", "LANG", "LC_", "PYTHON")
-"""Beginnings of the names of variables that are read once."""
+"""Beginnings of the names of environment variables that an interpreter or cpkg reads only at its start."""
 _CAN_FORK: Final = hasattr(os, "fork") and hasattr(socket, "send_fds")
 _CLIENT: Final = Path(__file__).with_name("forked_client.txt").read_text(encoding="utf-8")
 
@@ -36,7 +36,7 @@ def command_program(folder: Path, environment: Mapping[str, str]) -> Iterator[Pa
     """
     Yield the path of a program in `folder` that runs the command line.
 
-    `environment` has the variables that its processes have, to which they may add others.
+    `environment` has the variables of the process that is forked; callers of the program may add others.
     """
     program = folder / "cpkg"
     if not _CAN_FORK:
@@ -78,7 +78,7 @@ def _serve(address: str) -> None:
                     _report(*running.pop(number))
                     continue
                 connection = listener.accept()[0]
-                ended, held = os.pipe()  # the command holds its end of the pipe until it has ended
+                ended, held = os.pipe()  # `held` stays open in the command until it ends, then `ended` is readable
                 command = os.fork()
                 if not command:
                     _become_command(connection)
@@ -114,7 +114,7 @@ def _become_command(connection: socket.socket) -> NoReturn:
         for stream in filter(None, (sys.stdout, sys.stderr)):
             stream.flush()
     except OSError:
-        status = 120  # that of the interpreter, whose own end takes longer than most commands
+        status = 120  # as of an interpreter that cannot flush; its regular end would take longer than most commands
     os._exit(status or 0)
 
 

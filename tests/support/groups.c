@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When preloaded, looks groups up in the file GROUP_FILE, because a test cannot replace /etc/group. */
+/* When preloaded, looks groups up in the file that GROUP_FILE names, because a test cannot replace /etc/group. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <grp.h>

@@ -2,9 +2,9 @@
 """
 Interrupt a call at each of its lines, or at random moments with the signal of a timer, and check the state afterwards.
 
-`make()` returns a new subject, `act(subject)` makes the call, and `check(subject, outcome)` asserts the conditions
-after it. After each call, there must be as many threads and descriptors as before. `pytest --interrupts` runs the tests
-that do this, and prints for each how often it was interrupted.
+`make()` returns a new subject, `act(subject)` makes the call, and `check(subject, outcome)` checks the state after the
+call. After each call, there must be no more threads and descriptors than before. `pytest --interrupts` runs the tests
+that use this module, and prints for each test how often its calls were interrupted.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ import purepy.base.crew
 from cpkg import _backend
 
 ROOTS = tuple(os.path.join(os.path.dirname(os.path.abspath(package.__file__)), "") for package in (cpkg, purepy))
-# PyPy traces slowly
 SPARSE = 32 if IS_PYPY else 1 if IS_FULL else 4
+"""One in this many of a test's points is interrupted; PyPy traces slowly."""
 SETTLES = 10.0
 """Seconds that threads, and on PyPy finalizers, may take to end after a call."""
 COMPARES = 64 if IS_PYPY else 1
@@ -47,31 +47,31 @@ COMPARES = 64 if IS_PYPY else 1
 LOOKS = 5
 """Checks for threads that are still ending, a millisecond apart, between collections."""
 AGAIN = 8
-"""Of the points whose lines a test of the same file has already interrupted, one in this many is interrupted again."""
+"""If a test of the same file has already interrupted a line, one in this many of the points there is interrupted."""
 
 
 class Interrupt(BaseException):
-    """Raised in a call; our code does not handle this exception specially."""
+    """An exception that our code does not handle specially."""
 
 
 class LoopInterrupt(Interrupt, KeyboardInterrupt):
-    """Ctrl-C: asyncio propagates it from any callback of its loop, and swallows other exceptions."""
+    """An exception like that of Ctrl-C. From any callback of its loop, asyncio propagates it but swallows others."""
 
 
 class TimedOut(TimeoutError):
-    """An OSError, typically raised by a handler of SIGALRM, which code may mistake for its own error."""
+    """An OSError, as handlers of SIGALRM raise it; code that handles OSError may mistake it for an error of a file."""
 
 
 ERRORS: tuple[type[BaseException], ...] = (TimedOut, Interrupt, TimedOut, LoopInterrupt)
-"""The exceptions that calls are interrupted with, in turn."""
+"""The exceptions that interrupt calls, in turn."""
 
 
 IS_NIGHTLY = False
 """Whether the running test is in the nightly tier; only nightly tests use real signals."""
 COUNTS: dict[str, list[int]] = {}
-"""Test -> how often its calls were interrupted: at lines, and by signals."""
+"""Test -> [how often its calls were interrupted at lines, and by signals]."""
 LEAST = 2 if IS_PYPY else 8
-"""The minimum number of points for a test, if there are that many."""
+"""The least number of points to interrupt in a test, if its call reaches so many."""
 _LINES: dict[tuple[str, ...], set[tuple[str, int]]] = {}
 """The lines that were interrupted, by test file and backend."""
 _BACKENDS = frozenset(name for backends in _backend.MODULES.values() for name in backends)
@@ -90,7 +90,7 @@ class Outcome(NamedTuple):
 
 
 Point = namedtuple("Point", "file line time")
-"""A line of a file, and which time it is reached in a call."""
+"""A line of a file, and how often the call has reached this line before."""
 
 
 def _raise(error: BaseException | type[BaseException]) -> NoReturn:
@@ -99,7 +99,7 @@ def _raise(error: BaseException | type[BaseException]) -> NoReturn:
 
 @contextmanager
 def _looking_often() -> Iterator[None]:
-    """Make threads check often whether they are wanted, because an interrupt may lose the call that wakes them."""
+    """Make waiting threads check often whether they should continue: an interrupt may lose the call that wakes them."""
     kept, purepy.base.crew.LOOK_AGAIN = purepy.base.crew.LOOK_AGAIN, 0.01
     try:
         yield
@@ -119,11 +119,12 @@ def at_every_line(
     errors: tuple[type[BaseException], ...] = ERRORS,
 ) -> int:
     """
-    Raise `errors`, in turn, at lines of our packages that `act` reaches in this thread; return the number of points.
+    Raise `errors`, in turn, at lines of our packages that `act` reaches in this thread; return how many were raised.
 
-    The call must raise the same exception. A point is one of the first `times` times that a line is reached. One in
-    `every` points is interrupted, and one in AGAIN of the lines that a test of the same file and backend has already
-    interrupted; `tox run -e explore` raises each error at all points. Without `settles`, no threads are counted.
+    The call must raise the same exception. Each of the first `times` times that the call reaches a line is a point. One
+    in `every * SPARSE` points is interrupted, and AGAIN times fewer on lines that a test of the same file and backend
+    has already interrupted. `tox run -e explore` raises each error at all points. Without `settles`, threads and
+    descriptors may remain.
     """
     trace = _Trace()
     subject = make()
@@ -146,7 +147,7 @@ def at_every_line(
         raises = error()
         trace = _Trace(point, functools.partial(_raise, raises))
         outcome = _traced(trace, act, subject)
-        raised += trace.has_acted  # with threads, the call may have taken another path this time
+        raised += trace.has_acted  # False if the call took another path this time, because of its threads
         if trace.has_acted and outcome.error is not raises:
             faults.append(f"{error.__name__} at {point.file}:{point.line} ({point.time}) came out as {outcome}"[:400])
         else:
@@ -154,7 +155,7 @@ def at_every_line(
         del subject, outcome, trace, raises
         traces.end(point)
     traces.compare(point)
-    assert not faults, "\n".join(["what was raised did not come out:", *faults])
+    assert not faults, "\n".join(["the call did not raise the exception that interrupted it:", *faults])
     gc.collect()  # find leaked objects in this test and not in a later one
     _counts(test)[0] += raised
     return raised
@@ -173,10 +174,10 @@ def by_timer(
     interrupt: Callable[[], None] = functools.partial(_raise, Interrupt),
 ) -> int:
     """
-    Raise Interrupt from a signal handler at random moments of `times` calls; return how many were interrupted.
+    Send signals at random moments of `times` calls; return how many calls raised the exception of the handler.
 
-    The handler calls `interrupt`, which may make the call end in another way. With `signals=2`, a second signal may
-    arrive while the call cleans up after the first.
+    The signal handler calls `interrupt`, by default to raise Interrupt. With `signals=2`, a second signal may arrive
+    while the call cleans up after the first.
     """
     assert IS_NIGHTLY, "a storm of signals is not for the gate: mark the test nightly"
     if sysconfig.get_config_var("Py_GIL_DISABLED") and sys.version_info < (3, 14, 5):
@@ -190,8 +191,8 @@ def by_timer(
     interrupted = number = 0
     if not IS_THOROUGH:
         times = times // SPARSE + 1
-    if not IS_PYPY:  # on PyPy, a collection takes a third of a second, and such callbacks run at any time
-        gc.collect()  # run pending callbacks of importlib
+    if not IS_PYPY:  # on PyPy, a collection takes a third of a second, and the callbacks run at any time anyway
+        gc.collect()  # run pending callbacks of importlib before the signals
     traces = _Watched(settles)
     while number < times or (not interrupted and number < 10 * times):
         number += 1
@@ -202,7 +203,7 @@ def by_timer(
         outcome = timer.run(act, subject)
         counts[1] += timer.raised
         interrupted += outcome.is_interrupted
-        if outcome.error is None:  # the first call may have been slow because of other processes
+        if outcome.error is None:  # other processes may have slowed down the first call, which set `longest`
             longest = min(longest, time.perf_counter() - begin)
         _checked(check, subject, outcome, f"call {number}, seed {seed}")
         del subject, outcome
@@ -214,12 +215,12 @@ def by_timer(
 
 
 def storms(*ways: str) -> list[Any]:
-    """Return parameters for a nightly test with real signals, sent in these ways."""
+    """Return the parameters of a nightly test, one for each way in which it sends real signals."""
     return [pytest.param(way, marks=pytest.mark.nightly) for way in ways]
 
 
 class Table:
-    """A pytest plugin that selects the tests that interrupt calls, and prints how often each did."""
+    """A pytest plugin that selects the tests that interrupt calls, and prints how often each of them did so."""
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         ours = at_every_line, by_timer, sys.modules[__name__]
@@ -231,7 +232,11 @@ class Table:
 
 
 def _chosen(points: list[Point], done: set[tuple[str, int]], every: int) -> list[Point]:
-    """Return one in `every` points of new lines, fewer points of others, at least LEAST in all; record the lines."""
+    """
+    Return one in `every` points on lines that are not in `done`, and AGAIN times fewer on others; add the lines.
+
+    If these are fewer than LEAST, return about LEAST points without regard to `done`.
+    """
     chosen = []
     passed = {True: 0, False: 0}
     for point in points:
@@ -245,14 +250,14 @@ def _chosen(points: list[Point], done: set[tuple[str, int]], every: int) -> list
 
 
 def _where(test: str) -> tuple[str, ...]:
-    """Return the file of a test, given by its pytest name, and the backends among its parameters."""
+    """Return the file of a test and the backends among its parameters; `test` is the name that pytest gives it."""
     file, _, name = test.partition("::")
     parameters = name.removesuffix(" (call)").partition("[")[2].rstrip("]").split("-")
     return file, *sorted(_BACKENDS.intersection(parameters))
 
 
 def _counts(test: str) -> list[int]:
-    """Return the counts of a test, given by its pytest name."""
+    """Return the counts of a test; `test` is the name that pytest gives it."""
     return COUNTS.setdefault(test.removesuffix(" (call)"), [0, 0])
 
 
@@ -272,7 +277,7 @@ def points_of(act: Callable[[Any], Any], subject: Any) -> list[Point]:
 
 
 def calling_at(point: Point, call: Callable[[], object], act: Callable[[Any], Any], subject: Any) -> Outcome:
-    """Make another call at a point of a call, like a signal handler; return how the first call ended."""
+    """Run `act(subject)`, and `call` at a point of it, like a signal handler; return how `act` ended."""
     return _traced(_Trace(point, call), act, subject)
 
 
@@ -294,13 +299,13 @@ class _Trace:
 
     def __exit__(self, *_: object) -> None:
         sys.settrace(self._before)
-        self._lines.clear()  # otherwise a tracer that PyPy keeps would keep the frames
+        self._lines.clear()  # PyPy may keep this tracer, which would keep the frames alive
 
     def _call(self, frame: FrameType, event: str, argument: Any) -> Any:
         code = frame.f_code
         if self._wanted is None:
             is_ours = code.co_filename.startswith(ROOTS)
-        else:  # other lines do not affect how often this one is reached
+        else:  # trace only functions with the wanted line
             is_ours = code.co_filename == self._wanted.file and self._wanted.line in _lines_of(code)
         return self._line if is_ours and not _in_finalizer(frame) else None
 
@@ -313,7 +318,7 @@ class _Trace:
         last, self._lines[frame] = self._lines.get(frame, 0), line
         blocks = _with_blocks(file)
         if _leaves_a_block(frame) or (line in blocks and (blocks[line] == line or line < last <= blocks[line])):
-            return self._line  # a `try`, or the end of a `with` before `__exit__`: no signal is handled or sent there
+            return self._line  # no signal is handled at a `try`, nor at the end of a `with` before `__exit__`
         count = self._times[file, line] = self._times.get((file, line), -1) + 1
         point = Point(file, line, count)
         self.points[point] = None
@@ -326,7 +331,7 @@ class _Trace:
 
 
 def _in_finalizer(frame: FrameType | None) -> bool:
-    """Return whether a frame runs in a finalizer, or in a callback of importlib, pytest or hypothesis after one."""
+    """Return whether a frame runs in a finalizer, or in a callback of another package that a collection may cause."""
     return any(
         code.co_name in ("__del__", "gc_callback")
         or (code.co_name == "cb" and "importlib" in code.co_filename)
@@ -358,7 +363,7 @@ def _ends_of_blocks(code: CodeType) -> frozenset[int]:
     for end in range(4, len(names)):
         if names[end - 3 : end + 1] == ["LOAD_CONST", "DUP_TOP", "DUP_TOP", "CALL_FUNCTION"]:
             begin = end - 4 if names[end - 4] == "ROT_TWO" else end - 3  # ROT_TWO is there if the block returns
-            begin -= not IS_PYPY  # on CPython, `f_lasti` refers to the previous instruction
+            begin -= not IS_PYPY  # on CPython, `f_lasti` is still the offset of the previous instruction
         elif names[end] == "WITH_EXCEPT_START":
             begin = end - 1 if names[end - 1] == "PUSH_EXC_INFO" else end
         else:
@@ -376,14 +381,14 @@ def _callers(frame: FrameType | None) -> Iterator[FrameType]:
 
 @functools.cache
 def _lines_of(code: CodeType) -> range:
-    """Return the range of lines of a function."""
+    """Return the lines of a function, from the first to the last."""
     lines = [code.co_firstlineno, *(line for _, line in dis.findlinestarts(code) if line)]
     return range(min(lines), max(lines) + 1)
 
 
 @functools.cache
 def _with_blocks(file: str) -> dict[int, int]:
-    """Return the lines with a `with` -> the last line of its block, and the lines with a `try` -> the same line."""
+    """Map the line of each `with` to the last line of its block, and the line of each `try` to itself."""
     with open(file, encoding="utf-8") as source:
         nodes = list(ast.walk(ast.parse(source.read())))
     lines = {node.lineno: node.end_lineno or 0 for node in nodes if isinstance(node, (ast.With, ast.AsyncWith))}
@@ -399,7 +404,7 @@ def _traced(trace: _Trace, act: Callable[[Any], Any], subject: Any) -> Outcome:
 
 
 def _forget_current() -> None:
-    """Clear the frames of an exception that PyPy 8 keeps as the current one after a signal before an `__exit__`."""
+    """Clear the frames of the current exception, which PyPy 8 does not forget if a signal came before an `__exit__`."""
     current = sys.exc_info()[1]
     while current is not None:
         traceback.clear_frames(current.__traceback__)
@@ -427,7 +432,7 @@ class _Timer:
             signal.signal(signal.SIGALRM, kept)
 
     def _interrupted(self, act: Callable[[Any], Any], subject: Any) -> Any:
-        """Make the call; signals raise only in this frame and below, so that `run` always catches the exception."""
+        """Make the call. Signals raise only in this function and functions that it calls, so `run` catches them all."""
         self._start()
         return act(subject)
 
@@ -448,7 +453,7 @@ class _Timer:
 
 
 class _Watched:
-    """Compares threads and descriptors before a call and after it, or after COMPARES calls."""
+    """Compares the threads and descriptors before a call with those after it; on PyPy after COMPARES calls."""
 
     def __init__(self, settles: bool = True) -> None:
         self._settles = settles
@@ -460,13 +465,13 @@ class _Watched:
         self._before = self._before or (len(_threads()), _descriptors())
 
     def end(self, point: Any) -> None:
-        """Compare, if that is due."""
+        """Compare, after each COMPARES calls."""
         self._calls += 1
         if self._calls % COMPARES == 0:
             self.compare(point)
 
     def compare(self, point: Any) -> None:
-        """Wait until there are no more than before; run a slow garbage collection if waiting takes long."""
+        """Wait until there are no more threads and descriptors than before; run the collector after some waiting."""
         before, self._before = self._before, None
         begin = time.monotonic()
         for look in itertools.count(1):
@@ -491,10 +496,10 @@ def _threads() -> Sequence[Any]:
 
 
 def _descriptors() -> set[str]:
-    """Return the open descriptors with their targets; nothing if the system does not list them."""
+    """Return the open descriptors with their targets; an empty set if the system does not list descriptors."""
     found = set()
     for number in os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else ():
-        with suppress(OSError):  # the descriptor of this listing itself
+        with suppress(OSError):  # listdir's own descriptor is closed already
             found.add(f"{number}: {os.readlink(f'/proc/self/fd/{number}')}")
     return found
 
@@ -509,7 +514,7 @@ def nothing_left() -> Iterator[None]:
 
 
 def is_told(call: Callable[[], Any]) -> bool:
-    """Return whether a call reports that an exception broke a stream object, and how to continue."""
+    """Return whether a call raises the RuntimeError that a stream object is broken, with the way to continue."""
     try:
         call()
     except RuntimeError as exc:

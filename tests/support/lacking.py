@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pytest plugin for systems without processes, threads and so on: tests that need them are skipped."""
+"""A pytest plugin that skips tests which need a feature that the system lacks, such as processes or threads."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _OURS = {"cpkg", "purepy"}
 
 
 def lacking(error: BaseException | None) -> str:
-    """Return the feature that the system lacks, if an error from outside our code shows that; otherwise ""."""
+    """Return the feature whose lack an error from outside our code (or our own "this system has no") shows, or ""."""
     while error is not None:
         found = ((re.search(pattern, str(error)), what) for pattern, what in LACKS)
         what = next((what.format(*match.groups()) for match, what in found if match), "")
         places = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
-        is_refusal = "this system has no" in str(error)  # an error of our own code
+        is_refusal = "this system has no" in str(error)  # our own code raises such errors
         if what and (is_refusal or not any(_OURS & set(Path(place).parts) for place in places)):
             return what
         error = error.__cause__ or error.__context__
@@ -51,6 +51,6 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print how many tests were skipped for which reason."""
+    """Print for each missing feature how many tests were skipped."""
     for what, count in _COUNT.most_common():
         terminalreporter.write_line(f"left out: {count} tests need {what}, which this system lacks")

@@ -33,7 +33,7 @@ _HELLO = {
     "compression": ["zstd"],
 }
 
-# command -> damage to the frame of the answer
+# name of a command -> damage to the frame in the answer
 _HARMS = {
     "cut": lambda frame: frame[:-1],
     "more": lambda frame: frame + b"more",
@@ -54,7 +54,7 @@ class _Handler(socketserver.StreamRequestHandler):
                 assert len(body) == size
                 self.server.compressed += 1  # type: ignore[attr-defined]
             assert operation == _MESSAGE
-            command = bson.decode(body[5:])  # after the flags and the kind of the section
+            command = bson.decode(body[5:])  # the flags and the kind of the section come first
             answer = {"ok": 1.0, **(_HELLO if "hello" in command else {"echo": command.get("echo")})}
             self._answer(b"\0\0\0\0\0" + bson.encode(answer), number, is_compressed, str(command.get("echo")))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages for tests: from tables in files, and messages that announce too much."""
+"""Messages for tests: from tables in files, and messages that declare more items or bytes than they have."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ LIES = {
 
 def table(name: str, marks: str) -> list[Any]:
     """
-    Return the lines of a file in tests/msgpack that begin with one of `marks`, as parameters: a message and an object.
+    Return the lines of a file in tests/msgpack that begin with one of `marks`, as parameters (message, object).
 
-    The message is in hexadecimal, where 61*31 is a byte 31 times, and the object is Python, after two spaces or more.
+    The message is in hexadecimal, where 61*31 stands for 31 bytes 0x61. Two or more spaces separate it from the object,
+    which is a Python expression.
     """
     names = {**vars(errors), "ExtType": ExtType, "Timestamp": Timestamp}
     found = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pure codec as an oracle for other codecs, which leave some errors to it."""
+"""The pure codec as an oracle for other codecs, some of which call the pure codec to raise errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def outcome(call: Callable[..., Any], *args: Any, **options: Any) -> Any:
 def is_deep(obj: Any, limit: int = 200) -> bool:
     """Return whether an object nests lists, tuples and dict values deeper than a limit.
 
-    Where repr runs out of stack depends on the depth alone on CPython, but also on compiled code on PyPy.
+    Deep objects are not compared by repr, because on PyPy compiled code also affects at which depth repr fails.
     """
     level = [obj]
     for _ in range(limit):
@@ -43,5 +43,5 @@ def is_deep(obj: Any, limit: int = 200) -> bool:
 
 
 def same(ours: Any, theirs: Any) -> bool:
-    """Return whether two results are the same, including types and the order of keys (1 == True == 1.0)."""
+    """Return whether two results are equal, also in types (1, True and 1.0 differ) and in the order of keys."""
     return repr(ours) == repr(theirs)

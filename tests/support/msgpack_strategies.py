@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hypothesis strategies for MessagePack: objects, including the limits of each format, and damaged messages."""
+"""Hypothesis strategies for MessagePack: objects, with the smallest and largest of each format; damaged messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EDGES = sorted(
     {sign * 2**bits + step for bits in (0, 5, 7, 8, 15, 16, 31, 32, 39, 62) for step in (-1, 0, 1) for sign in (1, -1)}
     | {-(2**63), 2**63 - 1}
 )
-"""The first and last ints of each format, of 64 bits with a sign."""
+"""The first and last ints of each format that fit into 64 bits with a sign."""
 WORDS = st.integers(-(2**63), 2**63 - 1) | st.integers(-200, 70_000) | st.sampled_from(EDGES)
 INTS = WORDS | st.integers(2**63 - 2, 2**64 - 1)
 LENGTHS = (("x", 31), ("x", 32), ("x", 33), ("é", 16), ("é", 17), ("y", 255), ("y", 256), ("€", 99))
@@ -36,7 +36,7 @@ def objects(keys: st.SearchStrategy[Any], leaves: st.SearchStrategy[Any]) -> st.
 
 
 def unpack_options(**more: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
-    """Return a strategy for options of unpacking, except hooks for containers, and options in `more`."""
+    """Return a strategy for options of unpacking, except hooks for containers; `more` adds strategies for others."""
     limits = {
         **{f"max_{kind}_len": st.sampled_from([-1, 0, 1, 3, 5, 40]) for kind in ("str", "bin", "array", "map", "ext")},
         "max_depth": st.sampled_from([0, 1, 2, 3, 5, 64, 65, 1024]),

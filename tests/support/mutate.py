@@ -5,10 +5,10 @@ Change the source at random, one place at a time, and list the changes that the 
     tox run -e mutants -- --seed 7 --count 100
     tox run -e mutants -- --tree OTHER_CHECKOUT --only build/mutants-7.json:survived --out build/others.json
 
-The tests run in a copy of the tree, which is installed into the environment that runs this script, so two concurrent
-runs need two environments. Results are written after every mutant, and the same command continues where it stopped.
-`--only` repeats the mutants of such a file that had a certain result in another tree, where it finds them by the text
-of their lines.
+A mutant is the source with one change. The tests run in a copy of the tree, which is installed into the environment
+that runs this script, so two concurrent runs need two environments. The script writes its results after every mutant;
+after an interrupt, the same command continues with the next mutant. `--only FILE:RESULT` repeats the mutants that have
+this result in a file of results, perhaps in another tree, where it finds their places by the text of the lines.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PYTEST = ("-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--everything")
 INSTALL = ("-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--editable", ".")
 BUILD = ("setup.py", "--quiet", "build_ext", "--inplace")
 BOTH = "--backend=native,pure"
-# Path prefixes of a subject -> pytest arguments. The first match counts; files without a match are not changed.
+# patterns of paths -> pytest arguments for these files. The first match counts; files without a match are not changed.
 SUBJECTS = {
     r"cpkg/(archive/|_native/archive)|purepy/tar/|ffi_build/archive/": (BOTH, "tests/archive"),
     r"cpkg/records/": (BOTH, "tests/records", "tests/cpkg/test_reentrance_hostile.py"),
@@ -60,7 +60,7 @@ SWAPS = dict(
     )
     for pair in line.split(", ")
 )
-# conditions of code that CPython never runs
+# how the conditions of blocks begin that CPython never runs
 ELSEWHERE = r"(TYPE_CHECKING|JIT|sys\.implementation\.name == 'pypy')( and |$)"
 Change = tuple[str, int, int, str]  # kind, start, end, replacement
 
@@ -86,7 +86,7 @@ class Changes(ast.NodeVisitor):
         return self.text[slice(*self.span(node))]
 
     def replace(self, kind: str, node: ast.AST, *replacements: str) -> None:
-        for text in replacements:  # the lines after it keep their numbers
+        for text in replacements:  # with line breaks at its end, so that later lines keep their numbers
             lines = "\n" * (self.source(node).count("\n") - text.count("\n"))
             self.found.append((kind, *self.span(node), text + lines))
 
@@ -94,7 +94,7 @@ class Changes(ast.NodeVisitor):
         """Change the operator between two nodes."""
         start, end = self.span(left)[1], self.span(right)[0]
         operator = re.search(r"is not|not in|\b[a-z]+\b|[-+*/%<>=!&|^]+", self.text[start:end])
-        name = operator[0] if operator[0] in SWAPS else operator[0].removesuffix("=")  # for += and similar
+        name = operator[0] if operator[0] in SWAPS else operator[0].removesuffix("=")  # + of +=
         if name in SWAPS:
             start += operator.start()
             self.found.append(("operator", start, start + len(name), SWAPS[name]))
@@ -122,7 +122,7 @@ class Changes(ast.NodeVisitor):
             self.replace("statement", node, "pass")
         if isinstance(node, (ast.AugAssign, ast.Raise, ast.Delete, ast.Continue, ast.Break)):
             self.replace("statement", node, "pass")
-        # deleting the assignment of a name certainly breaks code that reads it
+        # not for a name: without the assignment, code that reads the name certainly fails
         if isinstance(node, ast.Assign) and not isinstance(targets[0], (ast.Name, ast.Tuple)):
             self.replace("statement", node, "pass")
         if isinstance(node, ast.Return) and node.value:
@@ -145,14 +145,14 @@ class Changes(ast.NodeVisitor):
                 self.replace("constant", node, str(not node.value))
             elif isinstance(node.value, (int, float)):
                 self.replace("constant", node, repr(node.value + 1), repr(node.value - 1))
-            # a text with spaces is human-readable
+            # text with spaces is for readers
             elif isinstance(node.value, (str, bytes)) and " " not in str(node.value):
                 self.replace("constant", node, repr(type(node.value)()))
         self.generic_visit(node)
 
 
 def changes_of_c(text: str) -> list[Change]:
-    """Return changes of a C source, found line by line: clang-format puts spaces around operators."""
+    """Return possible changes of a C source; operators are found by the spaces that clang-format puts around them."""
     for ignored in (r'(?s)/\*.*?\*/|"(?:\\.|[^"\\\n])*"', r"(?m)^[ \t]*#(?:.*\\\n)*.*$"):
         text = re.sub(ignored, lambda match: re.sub(r"[^\n]", " ", match[0]), text)
     patterns = {
@@ -183,7 +183,7 @@ def tracked(tree: Path) -> list[str]:
 
 
 def drawn(tree: Path, seed: int, wanted: str) -> Iterator[dict]:
-    """Yield mutants of a tree's files endlessly, every tenth one in C; the same ones for the same seed."""
+    """Yield mutants of a tree's files endlessly, every tenth of them in C. A seed always yields the same mutants."""
     draw = random.Random(seed)
     files = [file for file in tracked(tree) if re.match(wanted, file) and subject(file)]
     texts = {file: (tree / file).read_text(encoding="utf-8") for file in files}
@@ -218,13 +218,13 @@ class Copy:
 
     def __init__(self, tree: Path, work: Path) -> None:
         self.tree, self.kept, self.temporary = work / "tree", work / "kept", work / "tmp"
-        work.chmod(0o755)  # tests become other users
+        work.chmod(0o755)  # some tests switch to another user, who must be able to read the copy
         for file in tracked(tree):
             (self.tree / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(tree / file, self.tree / file)
         self.environment = {**os.environ, "CI": "1", "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(self.temporary)}
         self.environment |= {"CPKG_BUILD_NATIVE": "require", "CPKG_TEST_REQUIRE": "msgpack:native,zstd:native"}
-        # builds() repeats the second build, which gives the same modules for the same source
+        # builds() repeats this second build, so that unchanged source gives the same bytes
         for arguments in (INSTALL, [*BUILD, "--force"], ["-m", "compileall", "-q", "cpkg", "purepy"]):
             status, output = self.run(arguments)
             if status:
@@ -252,7 +252,7 @@ class Copy:
             return status, output.read()
 
     def test(self, arguments: Sequence[str], seconds: float | None = None) -> tuple[int | None, str]:
-        """Run pytest like run(), and once more without each test that fails but passes when it is repeated."""
+        """Run pytest like run(). If the tests that fail pass when they are repeated, run pytest again without them."""
         while True:
             status, output = self.run([*PYTEST, *arguments], seconds)
             failed = re.findall(r"(?m)^FAILED (.*?)(?: - .*)?$", output)
@@ -267,7 +267,11 @@ class Copy:
         shutil.copytree(self.kept, self.tree, dirs_exist_ok=True)
 
     def baseline(self, arguments: tuple[str, ...]) -> tuple[list[str], float]:
-        """Run a subject's tests on the unchanged source; return pytest arguments, fast files first, and the time."""
+        """
+        Run the tests with these arguments on the unchanged source, at the first call only.
+
+        Return the pytest options and files, fast files first, and the seconds that the tests took.
+        """
         if arguments not in self.baselines:
             self.reset()
             options = [item for item in arguments if item.startswith("-")]
@@ -286,7 +290,11 @@ class Copy:
         return self.baselines[arguments]
 
     def write(self, mutant: dict) -> Path | None:
-        """Write a mutant at its text in the file, nearest to its line; return the file, None without that text."""
+        """
+        Change the lines of a mutant in its file; return the file, or None if the file does not have these lines.
+
+        If the lines occur several times, those nearest to the mutant's line number are changed.
+        """
         path = self.tree / mutant["file"]
         text = path.read_text(encoding="utf-8") if path.exists() else ""
         spans = [match.span() for match in re.finditer(rf"^{re.escape(mutant['before'])}$", text, re.M)]
@@ -297,14 +305,14 @@ class Copy:
         return path
 
     def builds(self) -> bool:
-        """Build the C modules again; return whether they compile and differ from the previous ones."""
+        """Build the C modules again; return whether they compile and have changed."""
         modules = list(self.tree.glob("cpkg/_native/*.so"))
         before = [module.read_bytes() for module in modules]
         status, _ = self.run(BUILD)
         return not status and before != [module.read_bytes() for module in modules]
 
     def judge(self, mutant: dict) -> dict:
-        """Run the tests of a mutant's subject; return its result."""
+        """Apply a mutant and run the tests for its file; return the result."""
         arguments, seconds = self.baseline(subject(mutant["file"]))
         self.reset()
         path = self.write(mutant)
@@ -330,7 +338,7 @@ def main() -> None:
     options = parser.parse_args()
     # a signal that ends this script also ends the tests
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    # if a mutant allocates endlessly, Linux kills its process; tests would notice a limit
+    # if a mutant allocates endlessly, Linux kills its process first; a limit on memory would make some tests fail
     Path("/proc/self/oom_score_adj").write_text("1000")
     out = options.out or ROOT / "build" / f"mutants-{options.seed}.json"
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -27,7 +27,8 @@ class Target(io.RawIOBase):
     """
     A raw file that keeps what is written.
 
-    write() takes at most `most` bytes. write() and flush() follow plans: for each call an exception to raise, or None.
+    write() takes at most `most` bytes. Each call of write() and flush() takes the next item from its plan: an exception
+    to raise, or None.
     """
 
     def __init__(self, most: int = 1 << 62) -> None:

@@ -15,16 +15,16 @@ LOST_MAX = 2**32 - 1
 
 
 class JoinedFilesError(Exception):
-    """Another file begins in this one."""
+    """Another record file begins within the file."""
 
 
 Header = namedtuple("Header", "kind records compressed first offset content checksum dictionary")
 Found = namedtuple("Found", "frames total dictionary")
-"""Frames as (first number, position, size, records, content), the next number, and the dictionary."""
+"""frames: (first number, position, size, number of records, size of content); total: the next number; dictionary."""
 
 
 def skippable(data: bytes, at: int) -> int:
-    """Return the size of the skippable frame at a position, 0 if there is none that is complete."""
+    """Return the size of the skippable frame at a position, or 0 if no complete skippable frame is there."""
     if len(data) - at < 8 or data[at + 1 : at + 4] != MAGIC[1:] or data[at] >> 4 != 5:
         return 0
     size = 8 + int.from_bytes(data[at + 4 : at + 8], "little")
@@ -32,7 +32,7 @@ def skippable(data: bytes, at: int) -> int:
 
 
 def sound(data: bytes, at: int, kind: bytes) -> bytes:
-    """Return a complete record-file frame of this kind with a right CRC, b"" if there is none."""
+    """Return the frame of this kind at a position; b"" if there is none, or if it is incomplete or its CRC is wrong."""
     size = skippable(data, at)
     frame = data[at : at + size]
     if size < 16 or frame[:4] != MAGIC or frame[8:12] != kind:
@@ -41,7 +41,7 @@ def sound(data: bytes, at: int, kind: bytes) -> bytes:
 
 
 def file_header(data: bytes, at: int) -> bytes | None:
-    """Return the token of the file that begins at a position."""
+    """Return the token of the file that begins at a position, or None if no file begins there."""
     frame = sound(data, at, b"RecF")
     if not frame:
         return None
@@ -136,7 +136,7 @@ def by_headers(data: bytes, token: bytes | None) -> Found:
 
 
 def can_follow(header: Header, following: int, stop: int) -> bool:
-    """Return whether a header has this number or a higher one, with at most LOST_MAX records lost from `stop` on."""
+    """Return whether a header's number is `following` or higher, with at most LOST_MAX records lost from `stop` on."""
     lost = header.records if header.kind == b"RecX" else 0
     return following <= header.first and header.first + lost - stop <= LOST_MAX
 
@@ -144,7 +144,9 @@ def can_follow(header: Header, following: int, stop: int) -> bool:
 def search(
     data: bytes, start: int, token: bytes | None, following: int, stop: int, moved: int, is_exact: bool = False
 ) -> tuple[int, int] | None:
-    """Return the position of the next header with the number `following` or a higher one, and how far it has moved."""
+    """
+    Return the position of the next header whose number is `following` or higher, and the bytes by which it has moved.
+    """
     other: tuple[int, int] | None = None
     at = data.find(MAGIC, start)
     while at >= 0:
@@ -163,7 +165,7 @@ def read(
     data: bytes, decompress: Callable[[bytes, bytes], bytes], unpack: Callable[[bytes], list[Any]]
 ) -> dict[int, Any]:
     """
-    Return the records of a file by number, without lost ones.
+    Return the records of a file by number, except lost records.
 
     `decompress(frame, dictionary)` raises ValueError for a damaged frame, `unpack(content)` returns the objects.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run code in a separate process, because it ends the process or measures its memory."""
+"""Run code in a separate process, for tests that end the process or measure its memory."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ with 240 MiB on one machine and 4 MiB on another.
 
 
 def sections(test: str, name: str) -> dict[str, str]:
-    """Return the sections of a file next to a test, such as programs, by their headings, which begin with ##."""
+    """Return the sections of a file next to the file `test`, such as programs, by their headings (lines after ##)."""
     text = Path(test).with_name(name).read_text(encoding="utf-8")
     return dict(section.split("\n", 1) for section in text.split("\n## ")[1:])
 
 
 def run_alone(module: ModuleType, name: str, code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run code in a new process where `name` is the codec `module`; `environment` has additional variables."""
+    """Run code in a new process in which `name` is the codec `module`; `environment` adds environment variables."""
     prelude = f"""
 import importlib, sys
 sys.path[:0] = {sys.path!r}

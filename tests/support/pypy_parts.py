@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Test the MessagePack code for PyPy (`cpkg/_native/msgpack/pypy/`) also on CPython.
+Import the MessagePack code for PyPy (`cpkg/_native/msgpack/pypy/`) on CPython, to test it there also.
 
-The C module that this code needs is not shipped for CPython; the first test that uses it compiles it.
+CPython's wheels do not have the C module that this code needs; the first test that uses the module compiles it.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ NAME = "_msgpack_pypy_parts"
 
 
 def pypy_part(name: str) -> Any:
-    """Return a module of the code for PyPy; skips the test if the native module or its source is missing."""
+    """Return a module of the code for PyPy; skip the test if the native module or the C source is missing."""
     pytest.importorskip(SHIPPED, reason="the native module is not built")
     if not IS_PYPY:
         if not IS_FULL:
-            pytest.skip("they are PyPy's: one version of CPython is enough to try them on", allow_module_level=True)
+            pytest.skip("PyPy's code is tested on one version of CPython only", allow_module_level=True)
         if not (ROOT / "ffi_build").exists():
-            pytest.skip("the sources in C are not beside the tests", allow_module_level=True)
+            pytest.skip("the C sources are not beside the tests", allow_module_level=True)
         load()
     return importlib.import_module(f"{PACKAGE}.{name}")
 
 
 @functools.cache
 def load() -> None:
-    """Import all modules for PyPy with the C module that is compiled for them."""
+    """Import all modules for PyPy with the C module that `compiled` returns instead of the shipped module."""
     shipped = sys.modules[SHIPPED]
     sys.modules[SHIPPED] = compiled()
     try:
         for path in sorted((ROOT / "cpkg/_native/msgpack/pypy").glob("[a-z]*.py")):
-            if path.stem != "backend":  # has the names of the backend, which differ on CPython
+            if path.stem != "backend":  # the backend's names differ on CPython
                 importlib.import_module(f"{PACKAGE}.{path.stem}")
     finally:
         sys.modules[SHIPPED] = shipped

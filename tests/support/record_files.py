@@ -58,13 +58,13 @@ def event(number: int) -> dict[str, Any]:
 
 
 def trained(rows: Iterable[Any], size: int = 1000) -> zstd.ZstdDict:
-    """Return a dictionary trained from records; the backend `pure` cannot train and gets a ready one."""
+    """Return a dictionary trained from records, or a ready dictionary with the backend `pure`, which cannot train."""
     found: zstd.ZstdDict = zstd_data.trained(_backend.zstd(), [msgpack.packb(row) for row in rows], size)
     return found
 
 
 def written(path: Path, count: int, *, per_frame: int = 0, close: bool = True, **options: Any) -> None:
-    """Write records 0 to `count`, `per_frame` in each frame; without `close`, the index is missing."""
+    """Write `count` records from 0 on, with `per_frame` in each frame if it is not 0; without `close`, no index."""
     writer = records.open(path, "wb", threads=1, **options)
     for number in range(count):
         writer.append(record(number))
@@ -97,7 +97,7 @@ def readable(reader: records.Reader) -> dict[int, Any]:
 
 
 def file_of(*frames: tuple[bytes, int], close: bool = True) -> bytes:
-    """Return a file of frames, each given by its content and the number of records in its header."""
+    """Return a file of frames, each given as (content, number of records in the header); without `close`, no index."""
     layout = Layout(b"a token!")
     data = bytearray(fmt.file_header(layout.token))
     layout.go_on(len(data), 0)
@@ -110,7 +110,7 @@ def file_of(*frames: tuple[bytes, int], close: bool = True) -> bytes:
 
 
 def plainly(path: Path) -> dict[int, Any]:
-    """Return the records that plain_record_reader finds, with our codecs."""
+    """Return the records that plain_record_reader finds in a file; it decompresses and unpacks with our codecs."""
     return plain_record_reader.read(path.read_bytes(), _decompress, _unpack)
 
 
@@ -126,7 +126,7 @@ def _unpack(content: bytes) -> list[Any]:
 
 
 def write_in_pieces(patch: pytest.MonkeyPatch, ends: Callable[[int], tuple[int, ...]], look: Callable[[], Any]) -> None:
-    """Make record files be written in pieces that end at `ends(size)`; call `look` after each piece and truncation."""
+    """Divide each write to a record file at `ends(its size)`; call `look` after each piece and each truncation."""
     pwrite, ftruncate = os.pwrite, os.ftruncate
 
     def write(descriptor: int, data: Any, offset: int) -> int:
@@ -172,7 +172,7 @@ def layout_of(path: Path) -> Layout:
 
 
 class Span(NamedTuple):
-    """The position of a frame with its header, and its records."""
+    """The position of a frame and its header, and the numbers of its records."""
 
     start: int
     end: int

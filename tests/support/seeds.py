@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The seed for random tests: a fixed number in the gate, a new one each night, which failures print."""
+"""The seed for random tests: a fixed number in the gate, and a new number each night; failed tests print it."""
 
 from __future__ import annotations
 

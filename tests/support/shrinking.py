@@ -2,8 +2,8 @@
 """
 Run random cases that consist of two lists (content and operations), and find the smallest one that fails.
 
-Hypothesis is more thorough, but takes a hundred times as long for each step. Speed is more important if a fault needs a
-rare order of many steps.
+Hypothesis is more thorough, but takes a hundred times as long for each operation. Speed is more important if only a
+rare order of many operations shows a fault.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def failure(run: Callable[[Case], Any], case: Case) -> Exception | None:
 
 
 def shorter(items: Sequence[Any], fails: Callable[[tuple[Any, ...]], bool]) -> tuple[Any, ...]:
-    """Remove items while the case still fails: halves first, then ever smaller runs."""
+    """Remove items as long as `fails` returns True for the rest: first halves, then ever shorter runs."""
     kept = tuple(items)
     size = max(1, len(kept) // 2)
     while True:
@@ -45,7 +45,7 @@ def shorter(items: Sequence[Any], fails: Callable[[tuple[Any, ...]], bool]) -> t
 
 
 def shrink(run: Callable[[Case], Any], case: Case, defaults: dict[str, Any]) -> Case:
-    """Return a small case that also fails; `defaults` are the simplest options."""
+    """Return a smaller case that also fails, if possible; `defaults` has the simplest value of each option."""
 
     def fails(candidate: Case) -> bool:
         return failure(run, candidate) is not None
@@ -68,7 +68,7 @@ def shrink(run: Callable[[Case], Any], case: Case, defaults: dict[str, Any]) -> 
 def check(
     run: Callable[[Case], Any], make: Callable[[random.Random], Case], count: int, defaults: dict[str, Any]
 ) -> None:
-    """Run random cases until they have done `count` operations; fail with a small one if any does."""
+    """Run random cases until they have done `count` operations; if a case fails, fail with the smallest one found."""
     chance = random.Random(SEED)
     done = 0
     while done < count:

@@ -23,8 +23,8 @@ ROOT = Path(__file__).resolve().parents[2]
 def unpack(url: str, sha256: str, folder: Path) -> Path:
     """Fetch an archive, check its hash, and unpack it into `folder`; return the only folder in it.
 
-    The archive is read from the folder CPKG_UPSTREAM_SOURCES if it is there. It is not fetched with pip, which would
-    start to build it, and refuses packages for other interpreters.
+    The archive is not fetched if the folder CPKG_UPSTREAM_SOURCES has it. pip is not used, because it would begin to
+    build the package, and refuses packages for other interpreters.
     """
     kept = Path(os.environ.get("CPKG_UPSTREAM_SOURCES", os.devnull)) / url.rpartition("/")[2]
     if kept.exists():
@@ -40,7 +40,7 @@ def unpack(url: str, sha256: str, folder: Path) -> Path:
 
 
 def python_path(*folders: Path) -> str:
-    """Return a PYTHONPATH with these folders, the source tree if it is tested, and the path of this process."""
+    """Return a PYTHONPATH: these folders, the source tree if cpkg comes from there, and this process's PYTHONPATH."""
     tree = [ROOT] if Path(cpkg.__file__).resolve().parents[1] == ROOT else []
     return os.pathsep.join([*map(str, (*folders, *tree)), *filter(None, [os.environ.get("PYTHONPATH")])])
 
@@ -49,10 +49,10 @@ def run_tests(
     folder: Path, *arguments: object, named: Callable[[str, str], str], **variables: str
 ) -> tuple[dict[str, list[str]], str]:
     """
-    Run pytest in a folder with these environment variables; return its tests by result, and its output.
+    Run pytest in a folder, with `variables` in its environment; return the tests' names by result, and the output.
 
-    The results are "passed", "failed" and "skipped"; `named` returns the name of a test from its class or module and
-    its function.
+    The results are "passed", "failed" and "skipped". `named` returns a test's name from its class or module and its
+    function.
     """
     report = folder / "report.xml"
     report.unlink(missing_ok=True)
@@ -69,7 +69,7 @@ def run_tests(
 
 
 def suite_of(url: str, sha256: str, folder: Path, tests: str, conftest: Path) -> Path:
-    """Return `folder`, to which the folder `tests` of an archive is moved, with this conftest beside it."""
+    """Move the folder `tests` of an archive to `folder`, copy this conftest there, and return `folder`."""
     shutil.move(unpack(url, sha256, folder / "source") / tests, folder / tests)
     shutil.copy(conftest, folder / "conftest.py")
     (folder / "pytest.ini").write_text("[pytest]\n")

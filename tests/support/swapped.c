@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When preloaded, acts as an attacker who always wins the race: replaces what was just created by a link to the file
- * or directory VICTIM. The link is symbolic, or hard if SWAP is "hard".
+ * When preloaded, acts as an attacker who always wins the race: replaces each new entry whose name begins with
+ * "swapped" by a link to the file or directory that VICTIM names. The link is symbolic, or hard if SWAP is "hard".
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -12,7 +12,7 @@ from typing import Any, Callable
 
 @contextmanager
 def switching(seconds: float) -> Iterator[None]:
-    """Set the switch interval of the interpreter for a block."""
+    """Set the interpreter's interval for switching threads, in seconds, during a block."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(seconds)
     try:
@@ -30,7 +30,7 @@ def run_threads(*works: Callable[[], Any]) -> list[BaseException]:
 
 @contextmanager
 def beside(*works: Callable[[], Any]) -> Iterator[list[BaseException]]:
-    """Run functions in threads during the block, and wait for them after it; yield the list of their errors."""
+    """Run functions in threads during a block, and wait for the threads at its end; yield the list of their errors."""
     errors: list[BaseException] = []
 
     def guarded(work: Callable[[], Any]) -> None:

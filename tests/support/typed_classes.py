@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Random classes with fields for tests of typed messages, each as the source of a module, with its meaning.
+Create random classes with fields for tests of typed messages, each in a module of random source, with its Meaning.
 
 The classes inherit, are generic, and have slots, defaults, options of `typed`, fields that the constructor does not
-accept, arguments that are not stored, and custom constructors. All modules use the same names for different types.
+accept, arguments that are not stored, and custom constructors. A name stands for different types in different modules.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _modules: list[str] = []
 
 @dataclasses.dataclass
 class Field:
-    """A field of a class: `takes` if decode accepts it, `writes` if encode writes it."""
+    """A field of a class. `takes`: decode passes it to the constructor. `writes`: encode writes it."""
 
     name: str
     key: str
@@ -45,7 +45,7 @@ class Field:
     default: Callable[[], Any] | None = None
     takes: bool = True
     writes: bool = True
-    omits: bool = False  # omitted if it has its default, with `omit_defaults`
+    omits: bool = False  # with `omit_defaults`, encode omits the field if it has its default
     parameter: str = ""
 
     def __post_init__(self) -> None:
@@ -54,7 +54,7 @@ class Field:
 
 @dataclasses.dataclass
 class Meaning:
-    """The form of a class in messages."""
+    """The form that objects of a class have in messages."""
 
     style: str
     fields: list[Field]
@@ -91,7 +91,11 @@ def forget() -> None:
 
 
 def meaning_of(tp: Any) -> Meaning | None:
-    """Return the meaning of a class or generic class with arguments, with type variables replaced; None for others."""
+    """
+    Return the meaning of a random class, or None for another type.
+
+    In the meaning of a generic class the arguments replace the type variables.
+    """
     origin = getattr(tp, "__origin__", tp)
     if not isinstance(origin, type) or origin not in MEANINGS:
         return None
@@ -127,7 +131,7 @@ class Maker:
         return self.rng.random() < probability
 
     def make(self, depth: int, before: list[tuple[str, Any]] | None = None) -> Any:
-        """Return a class, with arguments if it is generic; `before` are required first fields."""
+        """Return a random class, often with an argument if it is generic; `before` has its first, required fields."""
         styles = ["dataclass"] * 6 + ["attrs", "typeddict"] + ["namedtuple"] * (before is None)
         style = self.rng.choice(styles)
         cls = getattr(self, style)(depth, before or [])
@@ -155,7 +159,7 @@ class Maker:
         return found
 
     def _default(self, tp: Any, field: Field, names: dict[str, Any]) -> tuple[str, str]:
-        """Choose a default of a field; return the name of the argument for it, and the name of its value."""
+        """Choose the default of a field; return its keyword ("default" or "factory") and its name in `names`."""
         origin = getattr(tp, "__origin__", tp)
         is_fixed = origin is tuple and tp.__args__[1:] != (...,)
         if origin in EMPTY and not is_fixed and self.chance(0.6):
@@ -192,7 +196,7 @@ class Maker:
     def _fields(
         self, depth: int, before: list[tuple[str, Any]], names: list[str] = NAMES, least: int = 0
     ) -> Iterator[tuple[Field, bool]]:
-        """Yield required first fields, with True, and up to five random fields, with False."""
+        """Yield the fields in `before`, each with True (required), then up to five random fields, each with False."""
         for name, tp in before:
             yield Field(name, name, tp), True
         for name in self.rng.sample(names, self.rng.randint(least, 5)):

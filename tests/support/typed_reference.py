@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-A second implementation of typed decoding for tests, based on reflection over `typing` and on unpacked messages.
+A second implementation of typed decoding, with which tests compare the results of `cpkg.typed`.
 
-It shares only the rules with `cpkg.typed`. Maps are Pairs, so that duplicate keys are visible. The module also creates
-random types, values and messages.
+It unpacks a message first and then follows the type by reflection. It shares no code with the decoding of `cpkg.typed`.
+Maps become Pairs, so that duplicate keys are visible. The module also creates random types, values and messages.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from uuid import UUID
 
 if sys.version_info >= (3, 11):
     from typing import NotRequired, TypedDict
-else:  # the TypedDict of typing forgets which keys are required
+else:  # before 3.11 the TypedDict of typing does not record which keys are required
     from typing_extensions import NotRequired, TypedDict
 
 import annotated_types as at
@@ -32,15 +32,15 @@ from cpkg.objects.types_written import unpack_ext
 
 
 class Refused(Exception):
-    """A value is not of a type."""
+    """The value is not valid for the type."""
 
 
 class Pairs(list):
-    """A map with its keys as in the message."""
+    """The pairs of a map in the order of the message, with duplicate keys."""
 
 
 class AnyOrder(list):
-    """The array to which a set is encoded."""
+    """The array into which a set is encoded; equal to a list of the same items in another order."""
 
     __hash__ = None
 
@@ -63,7 +63,7 @@ def plain(value: Any) -> Any:
 
 
 def shuffled(rng: Any, value: Any) -> Any:
-    """Return the result of `unpack` as dicts with keys in another order."""
+    """Return the result of `unpack` with dicts instead of Pairs, and their keys in random order."""
     if isinstance(value, Pairs):
         pairs = [(shuffled(rng, key), shuffled(rng, item)) for key, item in value]
         return dict(rng.sample(pairs, len(pairs)))
@@ -71,7 +71,7 @@ def shuffled(rng: Any, value: Any) -> Any:
 
 
 TEXTS = {datetime.datetime, datetime.date, datetime.time, datetime.timedelta, UUID, Decimal}
-"""Types whose values may also be text."""
+"""Types whose values may also be text in a message."""
 
 
 def check(ok: bool) -> None:
@@ -80,7 +80,7 @@ def check(ok: bool) -> None:
 
 
 def make(tp: Any, value: Any) -> Any:
-    """Return the object of a type for a value; raises Refused if it is not valid."""
+    """Return the object of type `tp` for an unpacked value. Raise Refused if the value is not valid."""
     origin, args = typing.get_origin(tp), typing.get_args(tp)
     if tp is Any:
         return plain(value)
@@ -103,7 +103,7 @@ def make(tp: Any, value: Any) -> Any:
         return value
     if tp is ExtType:
         if type(value) not in (type(None), bool, int, float, str, bytes, list, Pairs, ExtType):
-            raise NotImplementedError  # `unpack` has already converted an ext type that is wanted unchanged
+            raise NotImplementedError  # `unpack` has already converted an ext type that typed decoding leaves as it is
         check(type(value) is ExtType)
         return value
     if origin is Literal:
@@ -163,7 +163,7 @@ def make(tp: Any, value: Any) -> Any:
 
 
 def _tag(args: tuple[Any, ...]) -> str | None:
-    """Return the key whose value, a Literal that no two classes share, distinguishes the classes of a union."""
+    """Return the key that distinguishes the classes of a union: its Literals have no value in common. Or None."""
     meanings = [meaning for meaning in map(meaning_of, args) if meaning is not None and not meaning.array_like]
     for shared in meanings[0].taken if len(meanings) > 1 else ():
         tags = [
@@ -178,7 +178,7 @@ def _tag(args: tuple[Any, ...]) -> str | None:
 
 
 def written(value: Any) -> Any:
-    """Return the result of `unpack` for the encoded form of an object."""
+    """Return the expected result of `unpack` for the encoded form of an object."""
     meaning = MEANINGS.get(type(value))
     if meaning is not None and meaning.style != "typeddict":
         if meaning.array_like:
@@ -304,7 +304,7 @@ CHECKED = {
     Annotated[Color, at.Predicate(lambda color: color is Color.RED)]: lambda value: value is Color.RED,
     Annotated[Literal["a", 3], at.Predicate(lambda value: value == 3)]: lambda value: value == 3,
 }
-"""Constraints, each with a function that checks a value of the type."""
+"""Types with constraints, each with a function that returns whether a value satisfies the constraints."""
 SCALARS.extend(CHECKED)
 HASHABLE = [int, str, bool, float, bytes, Color, Tuple[int, str], datetime.date]
 SHAPES = [
@@ -350,13 +350,13 @@ def random_object(rng: Any, tp: Any) -> Any:
     for _ in range(10_000):
         try:
             return make(tp, unpack(typed.encode(random_value(rng, tp))))
-        except (Refused, NotImplementedError):  # refused by a constructor, or text for a date
+        except (Refused, NotImplementedError):  # a constructor refuses the value, or the value is text for a date
             continue
     raise AssertionError(f"{tp}: 10,000 random values, none of which fits")
 
 
 def random_value(rng: Any, tp: Any, depth: int = 0) -> Any:
-    """Return plain objects that a message may contain for a type."""
+    """Return an object of plain types that a message may contain for a type."""
     origin, args = typing.get_origin(tp), typing.get_args(tp)
     if tp in CHECKED:
         return random_value(rng, args[0], depth)
@@ -412,7 +412,7 @@ def random_value(rng: Any, tp: Any, depth: int = 0) -> Any:
         if field.takes and (field.default is None or rng.random() < 0.7):
             found[field.key] = random_value(rng, field.type, depth)
         elif not field.takes and rng.random() < 0.3:
-            found[field.key] = random_object(rng, field.type)  # in the form that encode writes
+            found[field.key] = random_object(rng, field.type)  # encode writes this object in its own form
     if rng.random() < 0.1:
         found["of no field"] = [1, {"x": None}]
     return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decoding a value in each way, and rows of data files, for tests of typed messages."""
+"""Decode a value in each way, and read rows of data files, for tests of typed messages."""
 
 from __future__ import annotations
 
@@ -47,17 +47,21 @@ NAMES = {
     "Point": Point,
     "User": User,
 }
-"""The names in all data files."""
+"""The names that all data files may use."""
 
 
 def rows_of(name: str, names: dict[str, Any]) -> list[Any]:
-    """Return the rows of a file in tests/typed, each a tuple in Python, which also uses these names."""
+    """Return the rows of a file in tests/typed: each line is a Python tuple, which may use `names` and NAMES."""
     lines = (FOLDER / f"{name}.txt").read_text(encoding="utf-8").splitlines()
     return [eval(line, {**NAMES, **names}) for line in lines]
 
 
 def decode_in_all_ways(value: object, tp: Any, **options: Any) -> Any:
-    """Decode a message, walk it, and convert the objects to a type; return the result, which is the same each time."""
+    """
+    Pack `value` and decode the message with and without `strict`, and convert `value` itself; return the object.
+
+    Check that the three results are equal.
+    """
     decoder = typed.Decoder(tp, **options)
     data = cpkg.packb(value)
     made = decoder.decode(data)
@@ -67,7 +71,7 @@ def decode_in_all_ways(value: object, tp: Any, **options: Any) -> Any:
 
 
 def refusals(value: object, tp: Any) -> str:
-    """Return the error of all these ways, without the offset."""
+    """Check that the ways of `decode_in_all_ways` raise the same error; return its text without the offset."""
     texts = set()
     for decode in (typed.Decoder(tp).decode, typed.Decoder(tp, strict=False).decode):
         with pytest.raises(typed.ValidationError) as info:

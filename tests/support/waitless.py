@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run asynchronous calls that never wait without an event loop, which would swallow an interrupt."""
+"""Run asynchronous calls that never wait, without an event loop, because a loop would swallow an interrupt."""
 
 from __future__ import annotations
 

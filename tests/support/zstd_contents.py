@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random content with structures that matter to compressors and decompressors."""
+"""Random content whose structures make compressors and decompressors use different parts of the format."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def structured(rng: random.Random, size: int, kinds: Sequence[str]) -> bytes:
 
 @st.composite
 def contents(draw: st.DrawFn, largest: int = 60_000) -> bytes:
-    """Draw content of some kinds, followed by arbitrary bytes."""
+    """Draw content of up to `largest` bytes in some of the kinds, followed by arbitrary bytes."""
     rng = random.Random(draw(st.integers(0, 2**32)))
     size = draw(st.sampled_from((0, 1, 5, 50, 600, 5000, largest)))
     kinds = draw(st.lists(st.sampled_from(KINDS), min_size=1, max_size=6))

@@ -25,11 +25,11 @@ SKIPPABLE = bytes.fromhex("502a4d18 05000000") + b"12345"
 FRAME_LIAR = bytes.fromhex("28b52ffd 80 58 ffffffff 030010 61")
 _EXBIBYTE = (1 << 60).to_bytes(8, "little") + bytes.fromhex("030010 61")
 LIARS = [FRAME_LIAR, bytes.fromhex("28b52ffd c0 58") + _EXBIBYTE, bytes.fromhex("28b52ffd e0") + _EXBIBYTE]
-"""Frames of 22 bytes or fewer that declare 4 GiB or 1 EiB; the last is a single segment."""
+"""Frames of at most 22 bytes that declare 4 GiB or 1 EiB of content; the last of them is a single segment."""
 
 
 def rle_bomb(blocks: int, *, declared: bool = True) -> bytes:
-    """Return a frame with blocks of a few bytes, each of which decompresses to 128 KiB of "a"."""
+    """Return a frame of RLE blocks, each of which decompresses to 128 KiB of "a"; `declared`: with its content size."""
     size = blocks << 17
     header = bytes.fromhex("28b52ffd c0 58") + size.to_bytes(8, "little")
     if not declared:
@@ -50,12 +50,12 @@ DICTIONARY_HEADER = bytes.fromhex(
     "0eda050000000000000000000000000000"
     "01000000 04000000 08000000"
 )
-"""The part of a dictionary that libzstd wrote before the content for SAMPLES: magic, id, tables, repeat offsets."""
+"""The bytes before the content of the dictionary that libzstd trained on SAMPLES: magic, id, tables, repeat offsets."""
 DICTIONARY = DICTIONARY_HEADER + b"".join(SAMPLES[:8])
 
 
 def trained(zstd: ModuleType, samples: list[bytes], size: int) -> Any:
-    """Return a dictionary that a backend trains on samples; DICTIONARY for the backend `pure`, which cannot train."""
+    """Return a dictionary that a backend trains on samples, or DICTIONARY if it is `pure`, which cannot train."""
     return zstd.ZstdDict(DICTIONARY) if zstd.BACKEND == "pure" else zstd.train_dict(samples, size)
 
 

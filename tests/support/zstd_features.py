@@ -22,8 +22,8 @@ EXPECTED = {
 def features(codec: ModuleType, data: bytes) -> set[str]:
     """Decompress a frame and return its features, with names as in EXPECTED."""
     codec.decompress(data)
-    data = data[data.index(MAGIC) :]  # after a skippable frame
-    frame = dissect(MAGIC + bytes([data[4] & ~16]) + data[5:])  # without the bit that decoders ignore
+    data = data[data.index(MAGIC) :]  # a skippable frame may come first
+    frame = dissect(MAGIC + bytes([data[4] & ~16]) + data[5:])  # clear the unused bit, which decoders ignore
     found = {f"{block.kind} block" for block in frame.blocks}
     found.update(["checksum"] * frame.checksum, ["single segment"] * frame.single_segment)
     found.update(["unknown size"] * (frame.content_size is None))

@@ -31,7 +31,12 @@ def raw_literals(content: bytes) -> bytes:
 def coded_literals(
     size: int, content: bytes, *, size_format: int = 0, kind: int = 2, stored: int | None = None
 ) -> bytes:
-    """Return a compressed (2) or treeless (3) literals section of `size` literals; 1 stream with size format 0."""
+    """
+    Return a literals section of `size` literals.
+
+    `kind` is 2 (compressed) or 3 (treeless). Size format 0 means one stream, others four. `stored` replaces the
+    compressed size in the header.
+    """
     width = (10, 10, 14, 18)[size_format]
     length = (3, 3, 4, 5)[size_format]
     value = kind | size_format << 2 | size << 4 | (len(content) if stored is None else stored) << 4 + width
@@ -46,7 +51,7 @@ def weights(*values: int) -> bytes:
 
 
 def bitstream(*fields: tuple[int, int]) -> bytes:
-    """Return a bitstream of (value, width) fields, given in reading order, which is from the end."""
+    """Return a bitstream of (value, width) fields, in the order in which decoders read them: from the stream's end."""
     stream = 1
     for value, width in fields:
         stream = stream << width | value
@@ -54,7 +59,7 @@ def bitstream(*fields: tuple[int, int]) -> bytes:
 
 
 def forward_bits(*fields: tuple[int, int]) -> bytes:
-    """Return (value, width) fields in the order of a table description: from the lowest bit of the first byte."""
+    """Return bytes of (value, width) fields as in a table description, from the lowest bit of the first byte on."""
     value = at = 0
     for field, width in fields:
         value |= field << at

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The oracles for the pure Zstandard codec: libzstd, and the other form of the codec's hot loops."""
+"""The oracles for the pure Zstandard codec: libzstd, and the codec with the hot loops of the other interpreter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from purepy.base import pypy
 
 
 def find_libzstd() -> ModuleType | None:
-    """Return the newest libzstd: from one of our backends, or another package with the same interface."""
+    """Return the module with the newest libzstd: a backend, or another package with the same interface; or None."""
     found = [module for name, module in available("zstd").items() if name != "pure"]
     for name in ("compression.zstd", "backports.zstd"):
         try:
@@ -36,7 +36,7 @@ def libzstd() -> ModuleType:
 
 
 def standard(name: str) -> ModuleType:
-    """Return `tarfile` or `zipfile` of the standard library with Zstandard, or its backport, or skip the test."""
+    """Return the standard library's `tarfile` or `zipfile` with Zstandard, or its backport, or skip the test."""
     if sys.version_info >= (3, 14):
         pytest.importorskip("_zstd")
         return importlib.import_module(name)
@@ -44,20 +44,20 @@ def standard(name: str) -> ModuleType:
 
 
 FORMS = ["usual", "other"] if IS_FULL else ["usual"]
-"""The forms of the hot loops to test: CPython also tests PyPy's form, but PyPy is slow with CPython's form."""
+"""The forms of the hot loops to test: CPython 3.11 also tests PyPy's form; PyPy is too slow with CPython's form."""
 
 
 def in_form(form: str) -> ModuleType:
-    """Return the codec with its hot loops in this form."""
+    """Return the codec with its hot loops in a form of FORMS."""
     return purepy.zstd if form == "usual" else other_form()
 
 
 @functools.lru_cache(maxsize=1)
 def other_form() -> ModuleType:
     """
-    Import purepy.zstd again with the hot loops for the other kind of interpreter.
+    Import purepy.zstd again with the hot loops of the other kind of interpreter; return this second module.
 
-    The loops for PyPy's JIT then run on CPython, and vice versa, slowly.
+    CPython then runs the loops for PyPy's JIT, or PyPy the loops for CPython, both slowly.
     """
     saved = {name: module for name, module in sys.modules.items() if _is_codec(name)}
     shared = {f"purepy.zstd.format.{name}" for name in ("parameters", "zdict", "error_codes")}

@@ -35,7 +35,7 @@ def stream(zstd: ModuleType, data: bytes, options: Any = None) -> bytes:
     """Pass all data to a decompressor in one call, and continue while it has more output."""
     decompressor = zstd.ZstdDecompressor(options=options, multi_frame=True)
     content = bytes(decompressor.decompress(data))
-    while not decompressor.needs_input:  # output before an error comes first
+    while not decompressor.needs_input:  # an error is raised only after the output before it
         content += decompressor.decompress(b"")
     if not decompressor.eof:
         raise EOFError
@@ -87,13 +87,13 @@ PATHS = [one_shot, limited, into, stream, drip, file, file_lines, iterator]
 
 
 def fails(zstd: ModuleType, path: Way, data: bytes) -> None:
-    """Check that a way raises the documented errors."""
+    """Check that a way raises one of the documented errors for invalid data."""
     with pytest.raises((zstd.ZstdError, EOFError)):
         path(zstd, data)
 
 
 def parts(zstd: ModuleType, bomb: bytes, size: int) -> None:
-    """Decompress only `size` bytes of a bomb, in each way."""
+    """Check that each way can decompress only `size` bytes of a bomb, or refuses the bomb with this limit."""
     with pytest.raises(zstd.ZstdLimitError):
         zstd.decompress(bomb, max_output_size=size)
     with pytest.raises(zstd.ZstdLimitError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Install cpkg as msgpack and zstandard in each process that has this folder on its path."""
+"""Make cpkg's modules the packages msgpack and zstandard in each process that has this folder on its path."""
 
 import sys
 
