@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands around the matrix: `python tests/bench COMMAND`."""
+"""Commands that measure the benchmark matrix and report its results: `python tests/bench COMMAND`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import argparse
 import sys
 from pathlib import Path
 
-# if the folder is run, Python puts the folder itself first in sys.path; support/bench.py makes a package of it
+# `python tests/bench` puts this folder first in sys.path; tests/support has bench.py, which is the package `bench`
 sys.path[0] = str(Path(__file__).resolve().parent.parent / "support")
 
 RESULTS = Path(".benchmarks")
@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(given: argparse.Namespace) -> int:
-    # each command has its own imports: `install` runs before anything is installed, a cell's process needs few modules
+    # import for each command only what it needs: `install` runs before peers are installed, and cells need few modules
     if given.command == "install":
         from bench import peers
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a file of `groups/` declares: a group of cells, and the libraries' calls of each cell.
+"""The classes with which a file of `groups/` declares a group of cells, and the libraries' calls of each cell.
 
-A cell is a group, a case and an operation. Every library that takes part in it is measured in the same processes.
+A cell is a group, a case and an operation. All libraries of a cell are measured in the same processes.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ Answer = Union[float, str]
 class Case:
     """One row of a group.
 
-    name: as in the report. quick: part of the representative tenth. small: also run, once and checked, with the
-    ordinary tests. slow: only with --bench-slow. copies: the operations that are one copy of memory in every library:
-    no codec is at work in them, and no mean includes them. more: further attributes, for the functions of the group.
+    name: as in the report. quick: part of the representative tenth. small: the ordinary tests run it once and check the
+    results. slow: only with --bench-slow. copies: the operations that only copy memory once, in every library; means
+    leave them out. more: further attributes, for the functions of the group.
     """
 
     copies: Sequence[str] = ()
@@ -50,13 +50,13 @@ class Case:
 class Works:
     """The calls of one cell.
 
-    calls: a call for each library, all of which do the same work. missing: why another library has none.
+    calls: a call for each library; all do the same work. missing: the reasons why other libraries have no call.
     check: called with the library and the result of its call, outside the measured time; raises AssertionError.
-    formats: the format of each library, if the cell has several: only libraries of cpkg's format are alternatives.
-    limits: libraries that nobody can use instead (libzstd alone): a lower bound. size: bytes of the uncompressed side.
-    values: how many values a call handles, if the time of one of them is what readers want.
+    formats: the format of each library, if the cell has several. Only libraries of cpkg's format are alternatives.
+    limits: entries that only show a lower bound (libzstd alone); they are not alternatives. size: bytes of the
+    uncompressed side. values: the number of values that a call handles, if the report should show the time of one.
     clock: "processor", or "wall" where other threads, processes or the disk do part of the work.
-    info: anything else that the results keep. data: what each library packed, which they do not keep.
+    info: anything else that the results keep. data: the data that each library packed; the results do not keep them.
     """
 
     calls: dict[str, Call] = field(default_factory=dict)
@@ -74,8 +74,8 @@ class Works:
     def once(self, longest: float = math.inf) -> dict[str, float]:
         """Call each library once and check its result; return the seconds of each call.
 
-        Another library whose call or check fails is `missing` from now on. One that takes longer than `longest` is not
-        called again.
+        If the call or check of another library fails, the library moves to `missing`. A library whose last call took
+        more than `longest` seconds is not called.
         """
         for library, call in [*self.calls.items()]:
             if self._took.get(library, 0) > longest:
@@ -92,7 +92,7 @@ class Works:
         return self._took
 
     def misses(self, library: str, error: Exception) -> None:
-        """Keep why another library has no call. cpkg's errors are raised."""
+        """Record the error because of which another library has no call. Raise the error if it is cpkg's."""
         if library == OURS:
             raise error
         self.missing[library] = reason(error)
@@ -109,10 +109,11 @@ class Works:
 def coded(
     ways: Mapping[str, Pair | Callable[[], Pair]], value: Any, packs: bool, data: Any = None, **more: Any
 ) -> Works:
-    """Return the works of libraries that pack a value, or unpack what each has packed, or `data`.
+    """Return the works of libraries that pack a value, or unpack `data`, by default what the same library packed.
 
-    ways: the pair of each library, or what returns it. A text instead of its second function is why it has none; a
-    third item is packed instead of `value`. more: for `Works`; by default `check` compares values.
+    ways: for each library its pair of functions, or a function that returns the pair. A text instead of the second
+    function is the reason why the library cannot unpack; a third item is packed instead of `value`. more: further
+    arguments of `Works`; the default `check` compares values.
     """
     pairs: dict[str, Pair] = {}
 
@@ -138,8 +139,8 @@ def coded(
 class Group:
     """A table of the report.
 
-    operations: the operations of each case, or a function that returns those of one. Exactly one of two functions
-    measures: `works(case, operation)` returns calls, which are timed in turns in a few fresh processes.
+    operations: the operations of every case, or a function that returns the operations of a case. A group has one of
+    two functions. `works(case, operation)` returns calls, which are timed in turns in a few fresh processes.
     `sample(case, number)` starts fresh processes itself, one for each library, and returns for each operation and
     library a figure or the reason why there is none; it is called with 0, 1, 2, ... until the interval is narrow, and
     with -1 where an answer is only checked.
@@ -172,17 +173,17 @@ def reason(error: BaseException) -> str:
 
 
 class NotHere(Exception):
-    """The whole cell cannot be measured on this interpreter or machine; the text is the reason."""
+    """No library can be measured in a cell on this interpreter or machine; the text is the reason."""
 
 
 def read_data(name: str) -> Any:
-    """Return what a file of `data/` holds. PEP784 stands there for the module of this interpreter."""
+    """Return the content of a JSON file in `data/`, in which PEP784 is replaced by the name of PEP784's module here."""
     text = Path(__file__).with_name("data").joinpath(f"{name}.json").read_text(encoding="utf-8")
     return json.loads(text.replace("PEP784", PEP784))
 
 
 def group(name: str) -> Group:
-    """Return a group. Only its own file is imported: what others import would be part of its processes."""
+    """Return a group. Only its own file is imported, because modules of other groups would change its processes."""
     from bench.groups import ORDER
 
     loaded = importlib.import_module(f"bench.groups.{ORDER[name]}")
@@ -197,7 +198,7 @@ def groups() -> dict[str, Group]:
 
 
 def cells(quick: bool = False, slow: bool = False, only: str = "") -> Iterator[tuple[Group, Case, str]]:
-    """Yield every cell: all that are not slow, or the representative tenth, or all; `only` is a part of their names."""
+    """Yield the cells whose name contains `only`: with `quick` a representative tenth; slow cells only with `slow`."""
     for group in groups().values():
         for case in group.cases:
             if (case.quick or not quick) and (slow or not case.slow):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options and results of the benchmark matrix."""
+"""Add the options of the benchmark matrix to pytest, and more information to its results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session")
 def bench_kept(pytestconfig: pytest.Config) -> measure.Kept | None:
-    """The measured cells, or None if cells are only checked."""
+    """Return the object that measures cells and keeps their figures, or None if cells are only checked."""
     if not pytestconfig.getoption("benchmark_enable"):
         return None
     described = {name: machine.describe()[name] for name in ("interpreter", "revision")}
@@ -36,14 +36,14 @@ def bench_kept(pytestconfig: pytest.Config) -> measure.Kept | None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """End the run when its time is over."""
+    """End the run after --bench-minutes."""
     minutes = item.config.getoption("--bench-minutes", default=None)
     if minutes is not None and time.monotonic() > _STARTED + 60 * minutes:
         item.session.shouldstop = "the time of --bench-minutes is over"
 
 
 def pytest_benchmark_update_json(config: pytest.Config, benchmarks: Any, output_json: dict[str, Any]) -> None:
-    """Add information for readers: the row, the machine, the settings, every peer."""
+    """Add to the results for the report: the row, the machine, the settings, every peer."""
     given = {name: config.getoption(f"--bench-{name}") for name in ("quick", "slow")}
     output_json["matrix"] = {
         "row": machine.row_name(),

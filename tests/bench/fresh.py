@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run a script of this folder in a fresh interpreter and return its answer.
 
-Code that ran before in a process changes its allocator, caches and garbage collector: a case measured in a shared
-process once looked 13 times slower than it is. For the same reason the children import nothing from this package.
+Earlier code in a process changes the state of its allocator, caches and garbage collector: in a shared process a case
+once took 13 times as long as in a fresh one. For the same reason the children import nothing from this package.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ def output(
     variables: Mapping[str, str] | None = None,
     where: Path | None = None,
 ) -> str:
-    """Run a command on `given` and return its standard output. timeout: in seconds. variables: of its environment.
+    """Run a command and return its standard output. Raise ChildFailed if the command does not exit with 0.
 
-    Raises ChildFailed, with the last line of its standard error, if it does not exit with 0.
+    timeout: in seconds. given: the standard input. variables: added to the environment. where: the working folder.
     """
-    # the first process that imports a module writes its compiled file, as pip does
+    # let the first process that imports a module write its bytecode, which pip compiles when it installs a package
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     options = {"env": {**environment, **(variables or {})}, "timeout": timeout, "input": given, "cwd": where}
     done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
@@ -68,9 +68,9 @@ def asked(
 ) -> Any:
     """Run `script` (a file of the children folder) on a JSON `request`; return its JSON answer.
 
-    Without `site` the child starts with as few modules as possible: those that installed packages import at each start
-    would already be loaded when a library imports them. `variables` are added to those of its environment. The answer
-    is a text, its error, if a library cannot do it. cpkg's errors are raised.
+    Without `site` the child starts with as few modules as possible. Otherwise installed packages may import modules at
+    each start, which are then loaded before a library imports them. `variables` are added to the environment. If
+    another library fails, the answer is the text of its error; cpkg's errors are raised.
     """
     import cpkg
 
@@ -103,7 +103,7 @@ def program(library: str, text: str, *arguments: Any) -> Ended | str:
 
 
 def excused(library: str, failure: ChildFailed) -> str:
-    """Return the error of a library that cannot do something; raise cpkg's errors, and failures that are no errors."""
+    """Return the error of another library as text; raise cpkg's failures, and failures without a Python error."""
     if library == OURS or "Error" not in str(failure):
         raise failure
     return str(failure)

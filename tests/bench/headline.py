@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answer "is it faster than what I use?": two pictures and a line per named library, in the README and the report."""
+"""Answer "is it faster than what I use?" in the README and the report: two pictures, and a table of named libraries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ IMPLEMENTATIONS = ("CPython", "PyPy")
 
 @dataclass(frozen=True)
 class Use:
-    """What people use libraries for: a group, and a pattern of its operations. peers: as in picture.py."""
+    """A line of the table: a group, and a pattern of its operations. peers: names of libraries as in picture.py."""
 
     title: str
     group: str
@@ -28,7 +28,7 @@ USES = [Use(**use) for use in picture.NAMED["uses"]]
 
 
 def block(rows: list[Row], folder: str = "") -> str:
-    """Return the pictures of the newest CPython and PyPy, and the table of named libraries. folder: of the pictures."""
+    """Return the pictures of the newest CPython and PyPy, which are in `folder`, and the table of named libraries."""
     chosen = [of for of in ([row for row in rows if row.implementation == name] for name in IMPLEMENTATIONS) if of]
     shown = " ".join(f"![{picture.alternative(of[-1])}]({folder}{of[-1].name}.svg)" for of in chosen)
     lines = ([use.title, *(_libraries(use, of) for of in chosen)] for use in USES)

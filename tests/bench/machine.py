@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Describe where a row was measured, without naming the machine or its user."""
+"""Describe the interpreter and machine of a row, without the names of the machine and its user."""
 
 from __future__ import annotations
 

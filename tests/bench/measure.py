@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure a cell: start its processes until the interval is narrow; such a process; and what measures many cells."""
+"""Measure cells: start processes for a cell until the interval is narrow; the code of such a process; many cells."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ TIMEOUT = 900
 
 @dataclass
 class Figures:
-    """What a cell's processes measured; `asdict` of it is what the results keep in `extra_info`.
+    """The figures of a cell from all its processes; the results have them, as a dict, in `extra_info`.
 
-    processes: the rounds of each process. missing: why a library has no figure. The other fields: see cells.py.
+    processes: the rounds of each process. missing: why a library has no figure. cells.py explains the other fields.
     """
 
     group: str
@@ -54,7 +54,7 @@ class Figures:
 
     @property
     def alternatives(self) -> list[str]:
-        """The measured libraries of cpkg's format that could be used instead of it."""
+        """The measured libraries that could replace cpkg here: of the same format, and not among the limits."""
         names = dict.fromkeys(name for process in self.processes for name in process)
         wanted = self.formats.get(OURS)
         return [n for n in names if n != OURS and n not in self.limits and self.formats.get(n, wanted) == wanted]
@@ -81,7 +81,7 @@ class Figures:
 
 
 def measured(group: Group, case: Case, operation: str) -> Figures:
-    """Measure a cell. Raises RuntimeError with the last line of its error if a process fails."""
+    """Measure a cell. If a process fails, raise RuntimeError with the last line of the process's error."""
     copy, formats = operation in case.copies, dict(group.formats)
     figures = Figures(group.name, case.name, operation, group.unit, copy, formats=formats)
     begun = time.perf_counter()
@@ -118,9 +118,9 @@ def _in_a_process(figures: Figures, number: int) -> dict[str, Any]:
 
 
 class Kept:
-    """The cells that a run has measured, in a file with a line for each, so that another run continues there.
+    """The cells that a run has measured, in a file with a line for each, so that another run can continue.
 
-    of: describes the run. Raises ValueError if the file is of another commit, interpreter or setting.
+    of: describes the run. Raises ValueError if the file is from another commit, row or interpreter.
     """
 
     def __init__(self, path: Path | None, of: dict[str, Any]) -> None:
@@ -178,7 +178,7 @@ def show(groups: Sequence[str], only: str, quick: bool, slow: bool) -> None:
 
 
 def lines(figures: Figures) -> list[str]:
-    """Return what developers read of a cell: cpkg's figure, then a line for each other library."""
+    """Return the lines that `show` prints for a cell: cpkg's figure, then a line for each other library."""
     missing = [f"{name:26}{why}" for name, why in figures.missing.items()]
     if not figures.processes:
         return ["no figure", *missing]
@@ -193,7 +193,7 @@ def lines(figures: Figures) -> list[str]:
 
 
 def child(group: str, case: str, operation: str, number: str, *without: str) -> None:
-    """Measure a cell's calls in this process, check their results before and after; print what `Figures` keeps."""
+    """Measure a cell's calls in this process, and check their results before and after; print the fields of Figures."""
     found = cells.group(group)
     try:
         works = found.works(found.case(case), operation)
@@ -201,7 +201,7 @@ def child(group: str, case: str, operation: str, number: str, *without: str) -> 
         print(json.dumps({"rounds": {}, "missing": {OURS: str(reason)}}))
         return
     works.calls = {library: call for library, call in works.calls.items() if library not in without}
-    # the payload and the libraries are the harness's: collections within the calls should not search them
+    # garbage collections within the calls should not search the payload and the libraries
     gc.collect()
     getattr(gc, "freeze", int)()
     took, clock = works.once(), CLOCKS[works.clock]
@@ -215,7 +215,7 @@ def serve(group: str, case: str, operation: str) -> None:
     """Time cpkg's call of a cell for each line on standard input, and print the seconds of one."""
     from bench import peers
 
-    peers.hide()  # the other environment may have others
+    peers.hide()  # the two environments may have different peers
     found = cells.group(group)
     works = found.works(found.case(case), operation)
     call = works.calls[OURS]
@@ -226,7 +226,7 @@ def serve(group: str, case: str, operation: str) -> None:
 
 
 def pair(pythons: Sequence[str], *cell: str) -> turns.Rounds:
-    """Start a process of each python; return the seconds of both in some rounds, {} if one has ended with an error."""
+    """Start a process of each Python; return the seconds of both in each round, or {} if one ended with an error."""
     command = [str(Path(__file__).with_name("__main__.py")), "serve", *cell]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     processes = {python: subprocess.Popen([python, *command], **pipes) for python in pythons}
@@ -248,8 +248,8 @@ def pair(pythons: Sequence[str], *cell: str) -> turns.Rounds:
 def builds(pythons: Sequence[str], only: str, quick: bool) -> int:
     """Compare cpkg in two environments, such as a wheel and a local build, or CPython without and with the GIL.
 
-    Print for each cell how many times as long it takes in the first as in the second. A process in each measures
-    cpkg's call, both in turns, in a few pairs of processes, with the statistics of the matrix.
+    Print for each cell the time in the first environment divided by the time in the second. For a cell, a few pairs of
+    processes, one in each environment, measure cpkg's call in turns, with the statistics of the matrix.
     """
     logs = []
     for group, case, operation in cells.cells(quick, only=only):
@@ -264,7 +264,7 @@ def builds(pythons: Sequence[str], only: str, quick: bool) -> int:
 
 
 def _ratio(pythons: Sequence[str], *cell: str) -> turns.Ratio | None:
-    """Measure a cell in pairs of processes until the interval is narrow; None if one side cannot do it."""
+    """Measure a cell in pairs of processes until the interval is narrow; None if one environment does not have it."""
     first, second = pythons
     found: list[turns.Rounds] = []
     least, most = turns.PROCESSES
@@ -276,7 +276,7 @@ def _ratio(pythons: Sequence[str], *cell: str) -> turns.Ratio | None:
 
 
 def publish(interpreters: list[str], folder: Path, build: str, minutes: float | None, only: str | None) -> int:
-    """Measure a row of each interpreter, or continue; return the exit code: 1 if a row is incomplete.
+    """Measure a row of each interpreter, or continue an earlier call; return the exit code: 1 if a row is incomplete.
 
     Two rows are measured at the same time, those of PyPy first, since they take longest. build: `wheel` for the wheel
     in dist/, or another backend of the rows for benchmarks. minutes: for each row. only: a part of the cells.
@@ -291,7 +291,7 @@ def publish(interpreters: list[str], folder: Path, build: str, minutes: float | 
         options = ["--bench-keep", str((folder / "kept" / f"{name}-{revision}.jsonl").resolve())]
         options += [] if minutes is None else ["--bench-minutes", str(minutes)]
         options += [] if only is None else ["-k", only]
-        # do not let a row that cannot be measured here pass with figures of another day
+        # otherwise a row that cannot be measured here would seem to have the figures of an earlier day
         path.unlink(missing_ok=True)
         tox = [sys.executable, "-m", "tox", "run", "--skip-missing-interpreters=false", "-e", f"{name}-bench"]
         if not subprocess.run([*tox, "--", *options], check=False).returncode and path.exists():

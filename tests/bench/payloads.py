@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data that is measured: from seeded generators, and from bytes of the running installation.
+"""The payloads of the benchmarks: objects from seeded generators, and bytes of the running installation.
 
-Nothing is fetched and nothing is committed. Generators are seeded, so every interpreter packs the same objects.
-The byte corpus comes from the running installation (Python sources, then machine code), so its content differs
-from interpreter to interpreter: its digest is recorded with each result, and ratios are taken only within one run.
+Payloads are neither fetched nor committed. Generators are seeded, so every interpreter packs the same objects. The byte
+corpus comes from the running installation (Python sources, then machine code), so its content differs between
+interpreters. Therefore each result records the digest of its bytes, and ratios are computed only within a run.
 """
 
 from __future__ import annotations
@@ -115,10 +115,10 @@ OBJECTS: dict[str, Callable[[], Any]] = {
 }
 
 
-# One object at a time: a live graph of a million objects slows every garbage collection of another case
+# keep only one object: a million living objects would slow down every garbage collection of another case
 @functools.lru_cache(maxsize=1)
 def load_object(name: str) -> Any:
-    """Build the object called `name`; raises ImportError when its package is not installed."""
+    """Return the object called `name`. Raise ImportError if it comes from a package that is not installed."""
     return OBJECTS[name]()
 
 
@@ -129,7 +129,7 @@ def _sources() -> Iterator[Path]:
 
 
 def _machine_code() -> Iterator[Path]:
-    # The interpreter, its shared library and its own extension modules: the same files whatever else is imported.
+    # the interpreter, its shared library and its own extension modules, which do not depend on other imports
     found = {Path(sys.executable).resolve()}
     try:
         with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
@@ -166,9 +166,9 @@ def corpus(size: int) -> bytes:
 
 
 def _extend(seed: bytes, size: int) -> bytes:
-    """Return the middle of the seed, or repeat it, each time xored with the next number.
+    """Return `size` bytes from the middle of the seed, or a longer seed made of copies, each xored with a new number.
 
-    So no window contains a plain copy, and the ratio stays that of the first round.
+    Because of the numbers no copy equals another one, so the compression ratio remains that of a single seed.
     """
     if size <= len(seed):
         # skip the beginning: the first source file is mostly a docstring
@@ -206,7 +206,7 @@ BYTES = {"corpus": corpus, "json": json_text, "random": random_bytes, "repetitiv
 
 
 def digest(data: bytes) -> str:
-    """Name the bytes, so that results of different bytes are not compared by mistake."""
+    """Return a hash of the bytes, so that results of different bytes are not compared by mistake."""
     return hashlib.blake2b(data, digest_size=8).hexdigest()
 
 

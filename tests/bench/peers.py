@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The libraries that are measured: how to install each, how it is called, what it is built on.
+"""The measured libraries (peers): how to install and call them, and on what they are built.
 
-One table for every group. A peer that cannot be installed or imported stays in the results with its error; the table
-does not decide in advance where a peer should work. Each is called through its one-shot functions with the same options
-(zstd: level, content size written, no checksum, one thread; MessagePack: its defaults), and without a wrapper from
-cpkg if the library allows it. Calls are texts, since a child process may import nothing before its clock runs.
+All groups use one table. If a peer cannot be installed or imported, the results have its error; the table does not
+decide in advance where a peer should work. Groups call each peer's one-shot functions with the same options (zstd:
+level, content size written, no checksum, one thread; MessagePack: its defaults), without a Python wrapper of ours if
+the library allows this. Calls are source text, because a child process imports nothing before its clock runs.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ from typing import Any
 from bench.cells import OURS, PEP784, Function, NotHere, Pair, read_data, reason
 
 DEFAULT_LEVEL = 3
-"""Zstandard's default in each library. Calls at this level do not name it, like most callers."""
+"""Zstandard's default in each library. Calls at this level do not pass it, as most callers do not."""
 
 
 @dataclass
 class Library:
     """A peer that was imported.
 
-    build: what does the work (extension module, C library and its version), as reported by the peer.
-    forth, back: one-shot functions. compressor: level -> compress, for Zstandard peers. backend: for cpkg's own.
+    build: the code that does the work (extension module, C library and its version), as the peer reports it.
+    forth, back: the one-shot functions. compressor: for Zstandard peers, a function from a level to the function that
+    compresses. backend: the backend of cpkg.
     """
 
     module: ModuleType
@@ -52,10 +53,10 @@ class Library:
 class Peer:
     """One entry of data/peers.json.
 
-    name: as in the report. codec: the groups that it takes part in. module: imported as `m`; its ImportError is shown
-    in the report. forth, back: expressions of functions. requirement: what pip installs, None for cpkg and modules of
-    the interpreter. format: what its bytes are, so that the checks know which other peers can read them.
-    leveled: `forth` at another `level` than the default. note: for readers of the table.
+    name: as in the report. codec: the groups in which the peer takes part. module: imported as `m`; the report shows
+    its ImportError. forth, back: expressions of functions. requirement: the argument for pip, or None for cpkg and
+    modules of the interpreter. format: the format of its bytes, which shows the checks which other peers can read them.
+    leveled: like `forth`, at a `level` other than the default. note: for readers of the table.
     """
 
     name: str
@@ -70,12 +71,12 @@ class Peer:
 
     @property
     def imports(self) -> str:
-        """The statement with which a child imports it."""
+        """The statement with which a child process imports the peer."""
         return f"import {self.module} as m"
 
 
 def _version(distribution: str) -> str | None:
-    """Return the version of an installed distribution. Before Python 3.10 its name is not normalized."""
+    """Return the version of an installed distribution, also before Python 3.10, which does not normalize names."""
     for name in (distribution, distribution.replace(".", "_")):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             return importlib.metadata.version(name)
@@ -83,7 +84,7 @@ def _version(distribution: str) -> str | None:
 
 
 def _build(module: ModuleType, back: Function) -> str:
-    """Return the module that a function really comes from, whether it is compiled, and the version of its libzstd."""
+    """Return the module in which a function is defined, whether it is compiled, and the version of its libzstd."""
     worker = getattr(module, "ZstdCompressor", back)
     where = getattr(worker, "__module__", None) or "?"
     found = [where, "Python" if isinstance(worker, FunctionType) else "compiled"]
@@ -126,7 +127,7 @@ def of(codec: str) -> list[Peer]:
 
 
 def in_children(codec: str) -> list[Peer]:
-    """List the peers that are called in separate processes."""
+    """List the peers of a codec that are called in separate processes."""
     names = ("cpkg", "msgpack", "ormsgpack", "msgspec", "json", PEP784, "zstandard", "zstd")
     return [peer for peer in of(codec) if peer.name in names]
 
@@ -141,7 +142,7 @@ def independent(codec: str) -> Iterator[tuple[Peer, Library]]:
 
 @cache
 def load(peer: Peer) -> Library | str:
-    """Import `peer` once; return it or its error, whatever it is: the report shows it instead of the peer."""
+    """Import `peer` once; return the library, or any error as text, which the report then shows."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -152,7 +153,7 @@ def load(peer: Peer) -> Library | str:
 
 
 def loaded(codec: str, names: Container[str] | None = None) -> tuple[dict[str, Library], dict[str, str]]:
-    """Return the libraries for a codec by name, all or some, and the errors of those that cannot be imported."""
+    """Return the libraries of a codec by name, all or those in `names`, and the errors of peers that cannot load."""
     found = {peer.name: load(peer) for peer in of(codec) if names is None or peer.name in names}
     missing = {name: each for name, each in found.items() if isinstance(each, str)}
     assert OURS not in missing, missing[OURS]
@@ -160,7 +161,7 @@ def loaded(codec: str, names: Container[str] | None = None) -> tuple[dict[str, L
 
 
 def hide() -> None:
-    """Hide peers from this process: where they are installed, they choose the payload of a cell and what is read."""
+    """Hide other peers from this process, because installed peers affect a cell's payload and the data it reads."""
     hidden = [peer.module for peer in PEERS if peer.requirement or peer.name == PEP784]
     sys.modules.update(dict.fromkeys([*hidden, "botocore"], None))
 
@@ -179,7 +180,7 @@ def _msgspec(kind: Any, value: Any) -> Pair:
     encode = msgpack.Encoder(enc_hook=lambda obj: obj.cents).encode
     try:
         return encode, msgpack.Decoder(kind, dec_hook=lambda cls, value: cls(value)).decode
-    except TypeError as error:  # it knows unions of its Structs only
+    except TypeError as error:  # msgspec supports unions of Structs, not of dataclasses
         return encode, str(error)
 
 
@@ -215,7 +216,7 @@ def _pydantic(kind: Any, value: Any) -> Pair:
     try:
         msgpack.packb(adapter.dump_python(value))
         mode = "python"
-    except TypeError:  # msgpack does not know times and UUIDs: write them as text
+    except TypeError:  # msgpack does not support times and UUIDs: write them as text
         mode = "json"
     dump = partial(adapter.dump_python, mode=mode)
     return (lambda obj: msgpack.packb(dump(obj))), (lambda data: adapter.validate_python(msgpack.unpackb(data)))
@@ -238,19 +239,19 @@ TYPED: dict[str, Callable[[Any, Any], Pair]] = {
     "apischema": _apischema,
     "pickle": lambda kind, value: (partial(pickle.dumps, protocol=5), pickle.loads),
 }
-"""What encodes and decodes by type: for each library, a function that returns both functions for a type and a value."""
+"""Typed messages: for each library, a function of a type and a value that returns the encode and decode functions."""
 
 
 INSTALL_LOG = Path(sys.prefix) / "bench-peers.json"
 
 
 def install_errors() -> dict[str, str]:
-    """Return what `install` could not install into this environment: requirement -> the last line of the error."""
+    """Return the requirements that `install` could not install into this environment, each with its error line."""
     return json.loads(INSTALL_LOG.read_text()) if INSTALL_LOG.exists() else {}
 
 
 def _why(output: str) -> str:
-    """Find the line of pip's output that names the cause: the first error that is not about another one."""
+    """Return the line of pip's output that names the cause: the first error that does not only report another error."""
     generic = ("subprocess-exited", "failed-wheel-build", "command ", "failed to run custom build command")
     found = re.findall(r"(?:^|\n)\s*((?:\S+:\d+:\d+: )?)(?:error|ERROR|Error): (.+)", output)
     telling = [place + text.strip() for place, text in found if not text.startswith(generic)]
@@ -260,10 +261,10 @@ def _why(output: str) -> str:
 
 
 def install(timeout: float = 300) -> dict[str, str]:
-    """Try to install every peer into the running environment, each separately, and keep the errors.
+    """Try to install every peer into the running environment, each separately; return and store the errors.
 
-    An error is stored beside the environment, not raised: that an interpreter cannot have a peer is a result.
-    Peers that are installed, or failed before, are not tried again, so that the next run measures the same libraries.
+    An error is not raised but stored in the environment's folder, because it is a result that the report shows. Peers
+    that are installed, or failed before, are not tried again, so that the next run measures the same libraries.
     """
     errors = install_errors()
     for requirement in REQUIREMENTS:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draw what one interpreter takes for the operations that people do, as a small SVG: a bar for cpkg and each peer.
+"""Draw the times of frequent operations on one interpreter as a small SVG, with a bar for cpkg and for each peer.
 
-The picture is as wide as a phone's screen, so that its type needs no scaling there; two of them stand side by side on
-a wide screen.
+The picture is as wide as a phone's screen, so that phones do not scale its text. A wide screen shows two pictures side
+by side.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NOTE = "Shorter is faster. N×: N times cpkg's time"
 
 @dataclass(frozen=True)
 class Panel:
-    """Two operations of one case. peers: by the names of libraries; the first that was measured of `one|another`."""
+    """Two operations of a case. peers: names of libraries; `one|another` stands for the first that was measured."""
 
     title: str
     group: str
@@ -35,7 +35,7 @@ WIDTH, LABEL, TEXT = 360, 116, 64
 COLUMN = (WIDTH - LABEL) // 2
 LINE, HEAD, TOP, THICK = 20, 44, 46, 12
 LONGEST = 5
-"""A bar ends at this many times cpkg's, with an arrow; the figure beside it is complete."""
+"""The longest bar, as a multiple of cpkg's. An arrow at its end shows a longer time; the figure beside it is exact."""
 
 STYLE = (
     "text{fill:#1f2328}.s{font-size:12px;fill:#57606a}.c{fill:#1f6feb}.o{fill:#afb8c1}.f{fill:#d1242f}"
@@ -78,20 +78,20 @@ def _panel(row: Row, panel: Panel) -> list[str]:
         parts.append(f'<path class="l" d="M{left}.5 {HEAD - 8}V{bottom}"/>')
         if cell is not None and cell.value is not None:
             parts += _column(cell, panel, left)
-        else:  # the pictures of all rows have the same height, and stand side by side
+        else:  # leave the space empty, because pictures side by side need the same height
             parts.append(_text(left + 6, HEAD + 6, "not measured", 'class="s"'))
     return parts
 
 
 def _measured(cells: list[Cell | None], label: str) -> str:
-    """Return the name of the library that was measured, or the last of those that it may have."""
+    """Return the last part of the name of the library that was measured, or else of the first library in `label`."""
     names = [cell.named(label) for cell in cells if cell is not None]
-    # what stands below zstandard needs no name before it
+    # "zstandard, context kept" is below "zstandard" in the picture, so its last part is enough
     return short(next((name for name in names if name is not None), label.split("|")[0])).rpartition(", ")[2]
 
 
 def short(library: str) -> str:
-    """Return the name by which people know a library: msgpack's fallback is all that it has on PyPy."""
+    """Return the name by which people know a library; for them, msgpack's fallback is msgpack."""
     return library.removesuffix(" fallback")
 
 

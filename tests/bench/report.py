@@ -20,14 +20,14 @@ COPIES = "One copy of memory in every library, and therefore in no mean and no b
 
 
 NEAR = 1.05
-"""cpkg is at a limit if it takes less than this multiple of the limit."""
+"""cpkg is at a limit if it takes less than this many times as long as the limit."""
 REASONS = read_data("reasons")
-"""Why other libraries are faster in some cells, if known: a text, patterns of whole names, and whether it explains only
-cells in which cpkg is at a limit. The first that explains a cell is used."""
+"""The known reasons why other libraries are faster in some cells: a text, patterns of the cells' whole names, and
+whether the reason holds only for cells in which cpkg is at a limit. The first reason that applies to a cell is used."""
 
 
 def _why(cell: Cell) -> str:
-    """Return why the best alternative is faster in a cell, or an empty text if that is unknown."""
+    """Return the reason why the best alternative is faster in a cell, or "" if it is unknown."""
     limits = [cell.ratios[name].value for name in cell.figures.limits if name in cell.ratios]
     at_limit = any(1 / limit < NEAR for limit in limits)
     names = dict(zip(("group", "case", "operation", "library"), (*cell.subject, cell.best)))
@@ -86,7 +86,10 @@ def _glance(rows: list[Row], group: str) -> Iterator[list[str]]:
 
 
 def _shortened(operations: set[str]) -> Callable[[str], str]:
-    """Return what to make of operations so that a group has few lines: each, what is after the comma, or none."""
+    """Return a function that shortens an operation's name, so that a group has at most LINES lines.
+
+    The function returns the whole name, the part after the comma, or "all".
+    """
     for shorten in (str, lambda operation: operation.rpartition(", ")[2]):
         if len({shorten(operation) for operation in operations}) <= LINES:
             return shorten
@@ -132,7 +135,7 @@ def page(row: Row) -> str:
 
 
 def _described(group: str) -> str:
-    """Return what the file of a group says of it."""
+    """Return the description of a group: the docstring of its file."""
     path = Path(__file__).parent / "groups" / f"{ORDER.get(group)}.py"
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) if path.exists() else None
     return f"{' '.join(text.split())}\n\n" if text else ""

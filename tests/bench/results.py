@@ -27,15 +27,15 @@ BACKENDS = ("wheel", "auto", "native", "dlopen", "pure")
 
 
 class NotResults(Exception):
-    """A file is not a result of the matrix."""
+    """A file or folder has no results of the matrix."""
 
 
 class Cell:
-    """One cell. ratios: of every other measured library. best: the fastest alternative, or None."""
+    """One cell. ratios: the ratio of every other measured library. best: the fastest alternative, or None."""
 
     def __init__(self, figures: Figures) -> None:
         self.figures = figures
-        # a process that needed no memory at all has no ratio
+        # no ratio can be computed if a process needed no memory
         whole = [{n: rounds for n, rounds in one.items() if min(rounds) > 0} for one in self.figures.processes]
         names = dict.fromkeys(name for one in whole if OURS in one for name in one if name != OURS)
         self.ratios = {name: turns.ratio(whole, OURS, name) for name in names}
@@ -43,7 +43,7 @@ class Cell:
         self.best = min(known, key=lambda name: self.ratios[name].value, default=None)
 
     def named(self, names: str) -> str | None:
-        """Return which of the libraries `one|another` was measured here, the first of several."""
+        """Return the first of the libraries `one|another` that was measured here, or None."""
         return next((name for name in names.split("|") if name in self.ratios), None)
 
     @property
@@ -53,7 +53,7 @@ class Cell:
 
     @property
     def lead(self) -> Ratio | None:
-        """The ratio of the fastest alternative; None if there is none, or if the work is one copy of memory."""
+        """The ratio of the fastest alternative; None without an alternative, or if the cell only copies memory."""
         return None if self.best is None or self.figures.copy else self.ratios[self.best]
 
     @property
@@ -63,7 +63,7 @@ class Cell:
 
     @property
     def value(self) -> float | None:
-        """Seconds of a call of cpkg, or bytes; None if it has no figure."""
+        """The figure of cpkg, in seconds of a call or in bytes; None if it has no figure."""
         known = any(one.get(OURS) for one in self.figures.processes)
         return turns.seconds(self.figures.processes, OURS) if known else None
 
@@ -90,7 +90,7 @@ class Row:
     def label(self) -> str:
         """The interpreter in short, and the backend unless the row measured a wheel: `CPython 3.14`, `PyPy 8.0 (3.11)`.
 
-        Both implementations have their language's version in it, in parentheses for PyPy.
+        PyPy's own version comes first, and the version of the language follows in parentheses.
         """
         short = re.sub(r"(\d+\.\d+)[.\d]*", r"\1", self.interpreter).replace(" free-threaded", "t")
         backend = self.name.rsplit("-", 1)[-1]
@@ -153,13 +153,13 @@ def read_folder(folder: Path, rows: str = "*") -> list[Row]:
 
 
 def folder_of_results(folder: Path) -> Path:
-    """Return the folder, or its folder for the quick tenth if there is nothing else."""
+    """Return the folder, or the folder `quick` in it if only that has results."""
     quick = folder / "quick"
     return quick if not any(folder.glob("*.json")) and any(quick.glob("*.json")) else folder
 
 
 def mean(ratios: Iterable[Ratio]) -> Ratio | None:
-    """Return the geometric mean of ratios, with the 95 % interval that their intervals give; None if there is none."""
+    """Return the geometric mean of ratios, with a 95 % interval computed from theirs; None without ratios."""
     found = list(ratios)
     if not found:
         return None
@@ -169,7 +169,7 @@ def mean(ratios: Iterable[Ratio]) -> Ratio | None:
 
 
 def number(value: float) -> str:
-    """Show a number with three significant digits, below 1 with two decimals or two digits: `0.051`, `1.45`, `254`."""
+    """Show a number with three significant digits, below 1 with two decimals or digits: `0.051`, `1.45`, `254`."""
     if value < 1:
         return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
     return f"{value:,.0f}" if value >= 99.95 else f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
@@ -197,7 +197,7 @@ _speed = partial(_three, units=((1e9, "GB/s"), (1e6, "MB/s")))
 
 
 def figure(cell: Cell) -> str:
-    """Show cpkg's own figure of a cell: its time, with throughput or the time of a value if a reader wants it."""
+    """Show cpkg's own figure of a cell: its time, with the throughput or the time of a value if the cell has one."""
     value, of = cell.value, cell.figures
     if value is None:
         return ""

@@ -23,7 +23,7 @@ def cell(
     spread: Sequence[float] = (0.99, 1.0, 1.0, 1.01),
     **more: Any,
 ) -> Figures:
-    """Return a cell in which others take so many times as long as cpkg. spread: each process's ratio to the cell's."""
+    """Return a cell with given ratios of other libraries. spread: a factor for the ratios in each process."""
     processes = [
         {OURS: [seconds] * 3, **{name: [seconds * ratio * part] * 3 for name, ratio in ratios.items()}}
         for part in spread
@@ -58,7 +58,7 @@ def write(folder: Path, cells: Sequence[Figures], *of: str) -> Path:
 
 
 def rich(factor: float = 1.0) -> list[Figures]:
-    """Return the cells of data/rich.json, of several groups; all others take `factor` times as long as there."""
+    """Return the cells of data/rich.json, from several groups, with other libraries' times multiplied by `factor`."""
     cells = read_data("rich")
     for entry in cells:
         entry["ratios"] = {name: ratio * factor for name, ratio in entry["ratios"].items()}

@@ -25,12 +25,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 _reported = [0.0]
-"""The sum of the reported figures: the timer of a test whose figures other processes measure."""
+"""The sum of the reported figures. pytest-benchmark uses it as its clock, because other processes measure them."""
 
 
 @pytest.mark.benchmark(timer=lambda: _reported[0])
 def test_cell(benchmark: Any, bench_kept: measure.Kept | None, group: Group, case: Case, operation: str) -> None:
-    """Measure all libraries of a cell. The results' `extra_info` has their rounds, the statistics are cpkg's."""
+    """Measure all libraries of a cell. `extra_info` of the results has all rounds; pytest's statistics are of cpkg."""
     if bench_kept is None:
         benchmark.pedantic(once, (group, case, operation))
         return
@@ -40,7 +40,7 @@ def test_cell(benchmark: Any, bench_kept: measure.Kept | None, group: Group, cas
 
     figures = bench_kept.measured(group, case, operation)
     benchmark.extra_info.update(asdict(figures))
-    # a cell that cannot be measured here has no processes: its figure of 0 is only for pytest-benchmark
+    # a cell that cannot be measured here has no processes; pytest-benchmark then needs a figure, which is 0
     values = [statistics.median(process[OURS]) for process in figures.processes if OURS in process] or [0.0]
     left = iter(values)
     benchmark.pedantic(report, rounds=len(values))

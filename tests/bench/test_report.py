@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of results: rows and means, the report with its pictures, the comparison in time, publishing."""
+"""The code that reads results: rows and means, the report with its pictures, the comparison over time, publishing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 CASE = ("MessagePack", "regular", "pack")
 ROWS = (("3.11-wheel", "CPython 3.11.7"), ("pypy3.9-wheel", "PyPy 7.3.11 (3.9.16)"))
 PROMISES = cells.read_data("report_lines")
-"""What the report promises: lines in their order, texts in or across lines, and texts that are absent."""
+"""The content of the report: lines in their order, texts that it has, and texts that it must not have."""
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +153,7 @@ def test_pictures_have_a_bar_for_each_named_library(written: Path) -> None:
 
 
 def test_nothing_in_a_picture_overlaps_or_is_cut(written: Path) -> None:
-    """Letters are about 0.56 of the type's size wide, on the average of a line."""
+    """The test assumes that the letters of a line are on average 0.56 times as wide as the size of the type."""
     for path in (written / "docs").glob("*.svg"):
         root = ElementTree.parse(path).getroot()
         columns = [picture.LABEL, picture.LABEL + picture.COLUMN, picture.WIDTH]
@@ -198,7 +198,7 @@ def test_marked_pages_get_the_pictures_and_the_table(written: Path, tmp_path: Pa
 
 
 def test_what_is_named_exists() -> None:
-    """The pictures, the README's table and the reasons are about cells of the matrix."""
+    """The matrix has all cells that the pictures, the README's table and the reasons name."""
     found = cells.groups()
     subjects = {(name, str(case), work) for name, of in found.items() for case in of.cases for work in of.of(case)}
     pictured = {(panel.group, panel.case, work) for panel in picture.PANELS for work in panel.operations}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measuring: statistics of made-up rounds, the order of turns, cells that are kept, payloads, installing the peers."""
+"""Measuring: statistics of invented rounds, the order of turns, cells that are kept, payloads, installing the peers."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ from bench.measure import Figures
 
 
 def processes(*ratios: float) -> list[turns.Rounds]:
-    """Return processes in which `peer` takes so many times as long as cpkg."""
-    # one round of three is disturbed
+    """Return processes with these ratios of `peer` to cpkg; a disturbance affects one round of three."""
     return [{"cpkg": [1.0, 2.0, 4.0], "peer": [ratio, 5 * ratio, 4 * ratio]} for ratio in ratios]
 
 
@@ -35,8 +34,8 @@ def figures(*ratios: float, **more: Any) -> Figures:
 @pytest.mark.parametrize(
     ("ratios", "expected"),
     [
-        ((2.0, 2.0), (2.0, 1.98, 2.02)),  # never narrower than a machine is
-        ((1.9, 2.1), (2.0, 1.05, 3.81)),  # Student's
+        ((2.0, 2.0), (2.0, 1.98, 2.02)),  # the interval has at least FLOOR on each side
+        ((1.9, 2.1), (2.0, 1.05, 3.81)),  # Student's distribution
         ((2.0,), (2.0, 0, float("inf"))),  # one process gives no interval
     ],
 )
@@ -144,7 +143,7 @@ def test_threads_have_work_with_records(operation: str) -> None:
 
 
 def test_a_build_is_measured_without_peers(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    """Two environments with different peers would have different payloads."""
+    """Otherwise two environments with different peers would have different payloads."""
     monkeypatch.setattr(sys, "stdin", io.StringIO("\n\n"))
     peers.load.cache_clear()
     with mock.patch.dict(sys.modules):
@@ -167,7 +166,7 @@ def test_kept_cells_are_not_measured_again(tmp_path: Path) -> None:
     first = measure.Kept(path, {"row": "3.11"}).measured(group, case, "o")
     assert asked == [*range(turns.PROCESSES[0])]
     with path.open("a") as file:
-        file.write('{"group": "g", "ca')  # the process was killed within a line
+        file.write('{"group": "g", "ca')  # as if the process was killed while it wrote a line
     assert measure.Kept(path, {"row": "3.11"}).measured(group, case, "o") == first
     assert first.missing == {"other": "no compiler"}
     assert len(asked) == turns.PROCESSES[0]
@@ -183,7 +182,7 @@ def test_bytes_have_the_requested_size(kind: str, size: int) -> None:
 
 
 def test_payloads_are_the_same_every_time() -> None:
-    """The sizes of the first three are those of the signer comparison."""
+    """The first three have the sizes that are known from the signer comparison."""
     sizes = {"small": 22, "regular": 178, "large": 18013, "unicode": 1014932, "floats": 393436, "ints": 268398}
     assert {name: len(json.dumps(payloads.OBJECTS[name]())) for name in sizes} == sizes
     assert payloads.records(50) == payloads.records(50)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time works in turns of a few milliseconds, in a few processes, and compute ratios with their 95 % interval.
+"""Time calls in turns of a few milliseconds, in a few processes, and compute ratios with their 95 % interval.
 
-Absolute times on a shared machine depend on its other guests, on frequencies and on where memory is. All libraries of
-a cell take turns in one process, in a random order in each round, so that disturbances affect all of them alike. The
-ratio of a process is the median over its rounds. Where a process has its memory makes some calls faster than others,
-for as long as it lives: so a cell is measured in several processes, and they are the sample that the interval is
-computed from.
+Absolute times on a shared machine depend on its other guests, on frequencies and on the addresses of memory. All
+libraries of a cell take turns in one process, in a random order in each round, so that disturbances affect all of them
+alike. The ratio of a process is the median over its rounds. The addresses of a process's memory make some calls faster
+than others as long as the process lives. So a cell is measured in several processes, and the interval is computed from
+their ratios.
 """
 
 from __future__ import annotations
@@ -28,36 +28,37 @@ Rounds = dict[str, list[float]]
 """The seconds of a call of each library in each round of a process."""
 
 TURN = 0.002
-"""Seconds of a turn: long beside the clock and the caches of the turn before, short beside disturbances."""
+"""Seconds of a turn: long compared with reading the clock and filling caches, short compared with disturbances."""
 ROUNDS = (5, 60)
-"""The least and the largest number of rounds in a process; a call of more than LONG seconds needs only FEW."""
+"""The least and the largest number of rounds in a process; if a turn takes more than LONG seconds, the least is FEW."""
 FEW = 2
 SECONDS = 0.03
-"""Seconds for each library that is near to cpkg, in each process."""
+"""Seconds in each process for each library whose time is near to cpkg's."""
 WARM = (0.03, 0.8) if PYPY else (0.003, 0.02)
-"""Each library's call runs before it is timed, so that a JIT compiles it: in spans of so many seconds, and at least ten
-calls, until three of them in a row differ by less than STEADY, and in how many seconds at most."""
+"""Before a library's call is timed, it runs so that a JIT can compile it: the seconds of a span, and the most seconds
+in all. A span has at least ten calls. Spans repeat until three in a row differ by less than a factor of STEADY."""
 STEADY = 1.15
 NARROW = 0.03
-"""A cell is measured until the interval of every alternative that is nearly as fast as cpkg is narrower than this."""
+"""A cell needs no more processes once the intervals of all alternatives that are NEAR are at most this wide."""
 PROCESSES = (3, 5) if PYPY else (4, 6)
 """The least and the largest number of processes of a cell."""
 FLOOR = 0.01
-"""The least half of an interval, as a fraction: the processes of one minute have more in common than those of two."""
+"""The least half width of an interval, as a fraction: processes of the same minute resemble each other too closely."""
 PATIENCE = 12
-"""Seconds after which a cell is done if it has the least number of processes, or three."""
+"""Seconds after which three processes are enough for a cell."""
 NEAR = 2
-"""An alternative that takes more than this many times as long as cpkg needs no narrow interval."""
+"""An alternative that takes at least this many times as long as cpkg needs no narrow interval."""
 LONG = 0.1
 FAR = 4
-"""A call of more seconds than LONG, and FAR times as long as cpkg's, is timed once in each of few processes."""
+"""A call that takes more than LONG seconds, and more than FAR times as long as cpkg's, is timed once in each of few
+processes."""
 
 _STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 9: 2.31, 10: 2.26, 12: 2.20, 16: 2.13}
 """The two-sided 95 % quantile of Student's distribution by the number of values (degrees of freedom plus one)."""
 
 
 class Ratio(NamedTuple):
-    """How many times as long another library takes, with the 95 % interval: above 1, cpkg is faster."""
+    """The time of another library divided by cpkg's, with the 95 % interval: above 1, cpkg is faster."""
 
     value: float
     low: float
@@ -70,20 +71,20 @@ class Ratio(NamedTuple):
 
     @property
     def half(self) -> float:
-        """Half of the interval as a logarithm, its larger half if they differ."""
+        """The larger part of the interval, above or below the value, as a logarithm."""
         return max(math.log(self.high / self.value), math.log(self.value / self.low)) if self.low else math.inf
 
     @property
     def level(self) -> bool:
-        """Whether the interval holds 1: neither side is shown to be faster."""
+        """Whether the interval contains 1, so that neither side is shown to be faster."""
         return self.low <= 1 <= self.high
 
 
 def ratio(processes: Sequence[Rounds], ours: str, other: str) -> Ratio:
-    """Return the ratio of two libraries over the processes that measured both: the mean of the processes' logarithms.
+    """Return the ratio of two libraries: the geometric mean of the ratios of the processes that measured both.
 
-    That of a process is the median over its rounds. The interval is Student's over the processes, at least FLOOR to
-    each side, and from 0 to infinity if only one process measured both.
+    The ratio of a process is the median over its rounds. The interval comes from Student's distribution, and has at
+    least FLOOR on each side. If only one process measured both libraries, the interval is from 0 to infinity.
     """
     both = [one for one in processes if one.get(ours) and one.get(other)]
     rounds = [[theirs / mine for mine, theirs in zip(one[ours], one[other])] for one in both]
@@ -97,18 +98,18 @@ def ratio(processes: Sequence[Rounds], ours: str, other: str) -> Ratio:
 
 
 def seconds(processes: Sequence[Rounds], library: str) -> float:
-    """Return the seconds of a call: the median over the processes of the median over their rounds."""
+    """Return the seconds of a library's call: the median of the processes' medians over their rounds."""
     return statistics.median(statistics.median(one[library]) for one in processes if one.get(library))
 
 
 def narrow(processes: Sequence[Rounds], ours: str, others: Sequence[str]) -> bool:
-    """Return whether enough processes were measured: the ratios to all `others` near to `ours` are narrow."""
+    """Return whether enough processes were measured: the intervals of all `others` that are NEAR `ours` are narrow."""
     found = [ratio(processes, ours, other) for other in others if any(one.get(other) for one in processes)]
     return all(each.width <= NARROW for each in found if each.value < NEAR)
 
 
 def is_far(ours: float, other: float) -> bool:
-    """Return whether a library's call is so long, beside cpkg's, that it is measured as rarely as possible."""
+    """Return whether a call of `other` seconds is so long, compared with `ours`, that it is timed only a few times."""
     return other > LONG and other > FAR * ours
 
 
@@ -117,8 +118,8 @@ def in_rounds(
 ) -> Rounds:
     """Time each call in turns in this process; return the seconds of a call in each round.
 
-    calls: by library. took: the seconds of the first call. clock: returns seconds. seed: of the order. Libraries that
-    are not near to `ours` take part in the least number of rounds only, those far away in the first.
+    calls: by library. took: the seconds of each first call. clock: returns seconds. seed: for the order. Libraries that
+    are not near to `ours` take part only in the least number of rounds, and libraries far from it only in the first.
     """
     order, draw = list(calls), random.Random(seed)
     warm = {library: calibrated(calls[library], took[library]) for library in order}
@@ -136,7 +137,7 @@ def in_rounds(
 
 
 def calibrated(call: Call, took: float) -> tuple[float, int]:
-    """Run a call until it is warm; return the seconds of one, and how many of them fill a turn."""
+    """Run a call until it is warm; return its seconds, and the number of calls in a turn."""
     spans: list[float] = []
     end = time.perf_counter() + (WARM[1] if PYPY or took < LONG else 0)
     while (until := time.perf_counter() + WARM[0]) < end:
@@ -151,10 +152,10 @@ def calibrated(call: Call, took: float) -> tuple[float, int]:
 
 
 def time_of(call: Call, count: int, clock: Callable[[], float]) -> float:
-    """Return the seconds of a call, by calling it `count` times. Freeing the last result is not part of them.
+    """Return the mean seconds of `count` calls. The seconds do not include freeing the last result.
 
-    What `functools.partial` makes of a function and one argument is called without the partial, which takes as long as
-    packing a small object.
+    If the call is a `functools.partial` of a function and one argument, the function is called directly, because the
+    partial takes as long as packing a small object.
     """
     repeat = itertools.repeat(None, count - 1)
     if isinstance(call, partial) and len(call.args) == 1 and not call.keywords:

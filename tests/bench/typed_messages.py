@@ -76,7 +76,7 @@ class Directory:
 
 
 @dataclass
-class Limited:  # its constraints are in the form of msgspec, and in that of all others
+class Limited:  # its constraints are written twice: for msgspec, and for all other libraries
     id: Annotated[int, at.Ge(0), Meta(ge=0)]
     name: Annotated[str, at.MinLen(1), at.MaxLen(40), Meta(min_length=1, max_length=40)]
     score: Annotated[float, at.Lt(1e6), Meta(lt=1e6)]
@@ -96,7 +96,7 @@ class Order:
     tags: List[str]
 
 
-class Money:  # no library knows it
+class Money:  # no library supports this type
     def __init__(self, cents: int) -> None:
         self.cents = cents
 
@@ -178,4 +178,4 @@ def limited() -> List[Limited]:
 _KINDS = ((users, List[User]), (documents, List[Document]), (files, Directory), (limited, List[Limited]),
           (orders, List[Order]), (envelopes, List[Envelope]))  # fmt: skip
 MESSAGES: dict[str, tuple[Callable[[], Any], Any]] = {make.__name__: (make, kind) for make, kind in _KINDS}
-"""How to make each message, and its type."""
+"""A function that creates each message, and the type of the message."""

@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cost of a short program, in a separate process: the import, the first call, then call after call.
+"""Measure a short program in this process: the import, the first call, and further calls.
 
 Reads from standard input a JSON object: imports (a statement), call (an expression of a function), argument and
-expected (expressions), back (null, or an expression of the function that turns the result into `expected`), and when to
-stop: after `calls`, or when `patience` seconds are over, but not before `atleast` calls. The answer: processor seconds
-of the import including finding the function, of that and the first call, seconds of the first, second, tenth and
-hundredth call, of the first hundred together, and of a call once warm.
+expected (expressions), back (null, or an expression of the function that turns the result into `expected`). The calls
+stop after `calls` calls, or after `patience` seconds, but not before `atleast` calls. The answer has the processor
+seconds of the import, including the lookup of the function, and of the import with the first call; then the seconds of
+the first, second, tenth and hundredth call, of the first hundred together, and of a warm call.
 """
 
 import sys
 import time
 
-# `json` is imported after the clock has stopped: it is itself one of the libraries whose import is measured
+# `json` is imported after the clock has stopped, because it is one of the libraries whose import is measured
 request = eval(sys.stdin.read(), {"null": None, "true": True, "false": False})
 names = {}
 argument = eval(request["argument"], names)
 clock = time.perf_counter
 
-# an import waits for files, and a clock of processor time is too slow for calls
+# the import is measured in processor time, because it waits for files; for calls this clock would be too slow
 start = time.process_time()
 exec(request["imports"], names)
 call = eval(request["call"], names)

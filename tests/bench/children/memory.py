@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The peak memory of one piece of work, in a separate process.
+"""Measure the peak memory of some work in this process.
 
-Reads from standard input a JSON object: setup and work (statements; setup also runs it once on a tiny input so that
-lazily loaded parts of a library are not counted). The answer: the highest rise of the resident set above its size
-before the work (peak) and the growth of the address space afterwards, in bytes.
+Reads from standard input a JSON object: setup and work (statements; setup also does the work once on a tiny input, so
+that parts of a library that load at their first use are not counted). The answer, in bytes: the largest growth of the
+resident set during the work (peak), and the growth of the address space after it.
 """
 
 import ctypes
@@ -26,7 +26,7 @@ exec(request["setup"], names)
 work = compile(request["work"], "work", "exec")
 gc.collect()
 try:
-    # return memory that the setup freed to the system, or the work would reuse it and seem to need none
+    # return to the system the memory that the setup freed, because the work would reuse it and seem to need none
     ctypes.CDLL(None).malloc_trim(0)
 except AttributeError:
     pass  # not glibc

@@ -17,9 +17,9 @@ from bench.cells import OURS, Answer, Case, Group, read_data
 TOOLS, TARFILE = "tar | zstd", "tarfile"
 OPERATIONS = ("create", "extract")
 SLOW_SAMPLES = 3
-"""tarfile takes so long that it has no more samples than this."""
+"""The number of samples of tarfile, which takes long."""
 
-# files: how many. sizes: the least and the largest number of their bytes
+# files: the number of files. sizes: the least and the largest size of a file, in bytes
 CASES = [
     Case("200 small files", small=True, files=200, sizes=(2 << 10, 8 << 10)),
     Case("20,000 small files", quick=True, files=20_000, sizes=(2 << 10, 8 << 10)),
@@ -28,18 +28,18 @@ CASES = [
 ]
 
 WAYS = read_data("archives")
-"""What each library runs: a program in a fresh process, or a command of the shell."""
-# prints the seconds of the work without the start of the interpreter
+"""The code of each library: a Python program for a fresh process, or a shell command."""
+# prints the seconds of the work, without the start of the interpreter
 _TIMED = "import sys, time\n{imports}\nstart = time.perf_counter()\n{work}\nprint(time.perf_counter() - start)"
 
 
 folder = functools.cache(fresh.folder)
-"""Returns the folder of all trees and archives."""
+"""Return the folder of all trees and archives."""
 
 
 @functools.lru_cache(maxsize=1)
 def tree(case: Case) -> Path:
-    """Write the files of a case, slices of sources, in folders of a hundred."""
+    """Write the files of a case, which are slices of source code, a hundred in a folder."""
     from bench import payloads
 
     shutil.rmtree(folder() / "tree", ignore_errors=True)
@@ -57,7 +57,7 @@ def tree(case: Case) -> Path:
 
 
 def run(library: str, operation: str, archive: Path, place: Path) -> Answer:
-    """Create the archive from the tree at `place`, or extract it to there; return the seconds, or the error."""
+    """Create the archive from the tree at `place`, or extract the archive there; return the seconds, or the error."""
     if library == TOOLS:
         if not (shutil.which("tar") and shutil.which("zstd")):
             return "tar or zstd is not installed"

@@ -13,7 +13,7 @@ from cpkg import msgpack, typed
 
 LISTS, BYTES = ("packb", "typed.decode, list"), ("dumps", "loads", "typed.decode, bytes")
 PEERS = {"packb": ("ormsgpack", "msgpack"), "typed.decode, list": ("ormsgpack", "msgpack", "msgspec")}
-"""The peers of each operation; msgpack alone for others."""
+"""The peers of some operations; the other operations have only msgpack."""
 
 
 def made(case: Case) -> Any:
@@ -98,5 +98,5 @@ CASES = [
     Case("1,000 float64", small=True, dtype="f8", count=1000),
     *(Case(f"100,000 {n}", key == "f8", copies=BYTES, dtype=key, count=100_000) for key, n in NAMES.items()),
 ]
-# bytes are copied, whatever they mean
+# operations on bytes do not depend on the dtype, so one dtype is enough for them
 GROUPS = [Group("Arrays", CASES, lambda case: (*LISTS, *BYTES) if case.dtype == "f8" else LISTS, works)]

@@ -12,7 +12,7 @@ from bench.cells import OURS, Case, Group, Pair, Works, coded
 
 _SOURCE = 256 << 10
 
-# bytes of JSON, which resemble those of the dictionary but are not in it, and of the dictionary
+# the size of the content (JSON that resembles the dictionary but is not in it) and of the dictionary, in bytes
 CASES = [
     Case(f"{name}, dictionary of {kib} KiB", kib == 8, kib == 8, size=size, dictionary=kib << 10)
     for kib in (8, 110)
@@ -26,7 +26,7 @@ def _ours(module: Any, content: bytes) -> Pair:
 
 
 def _pep784(module: Any, content: bytes) -> Pair:
-    # the compressor keeps the tables; a decompressor is used for one frame, and the dictionary keeps its tables
+    # a compressor keeps its tables; a decompressor is only used for one frame, so the dictionary keeps the tables
     found = module.ZstdDict(content, is_raw=True)
     compressor = module.ZstdCompressor(zstd_dict=found)
     end = compressor.FLUSH_FRAME

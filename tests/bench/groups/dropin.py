@@ -15,7 +15,7 @@ MODULES = {OURS: "cpkg.zstandard", "zstandard": "zstandard"}
 PIECE = 64 << 10
 MESSAGE = 200
 
-# size: bytes of the content. batch: whether it is a thousand messages
+# size: of the content, in bytes. batch: whether the content is a thousand messages
 CASES = [
     Case("1 KiB", quick=True, small=True, size=1 << 10, batch=False),
     Case("64 KiB", size=64 << 10, batch=False),
@@ -35,14 +35,14 @@ def operations(case: Case) -> tuple[str, ...]:
 
 
 def text(size: int, start: int = 0) -> bytes:
-    """Return the same words in every run; they compress about as well as prose."""
+    """Return `size` bytes of words, the same in every run, which compress about as well as prose."""
     draw = random.Random(3)
     words = [bytes(draw.choices(b"abcdefghijklmnopqrstuvwxyz", k=draw.randint(2, 9))) for _ in range(2000)]
     return b" ".join(draw.choices(words, k=(start + size) // 5 + 10))[start : start + size]
 
 
 def call(module: Any, operation: str, data: bytes) -> Call:
-    """Return the call of an operation, which returns a frame, the content, or a buffer of several."""
+    """Return the call of an operation. The call returns a frame, the content, or a buffer with several of them."""
     compressor, decompressor = module.ZstdCompressor(), module.ZstdDecompressor()
     frame = compressor.compress(data)
     if operation in BATCHES:
@@ -93,7 +93,7 @@ def call(module: Any, operation: str, data: bytes) -> Call:
 
 
 def works(case: Case, operation: str) -> Works:
-    """Return the call of each side."""
+    """Return the calls of cpkg.zstandard and of zstandard."""
     data = text(case.size)
     found = Works(size=case.size)
     modules = dict(found.imported(MODULES))

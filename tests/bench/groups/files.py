@@ -19,7 +19,7 @@ from bench.cells import OURS, PEP784, Case, Group, Works
 MODULES = {OURS: "cpkg.zstd", PEP784: PEP784, "gzip": "gzip", "plain": "io"}
 SUFFIXES = {OURS: ".zst", PEP784: ".zst", "gzip": ".gz", "plain": ""}
 SPLIT = "decompress, then split"
-"""No file object at all: the lowest possible cost of reading lines. Measured where lines of text are read."""
+"""A way without a file object, as the lowest possible cost of reading lines. It is measured for lines of text."""
 
 BLOCK = 32 * 1024
 LINE = 50
@@ -31,7 +31,7 @@ PATIENCE = 5
 
 
 def _case(work: str, file: str, scale: int = 1) -> Case:
-    """Return a way through a file. work: its classic name. scale: the file's size as a multiple."""
+    """Return a case. work: the classic name of the way to read or write. scale: multiplies the size of `file`."""
     name = f"{work} ({file}{f' x{scale}' if scale > 1 else ''})"
     quick = scale == 1 and work in ("read_byLines_textMode", "read_allAtOnce_binaryMode", "write_byLines_binaryMode")
     return Case(
@@ -42,12 +42,12 @@ def _case(work: str, file: str, scale: int = 1) -> Case:
 CASES = [
     *(_case(f"read_{shape}_{mode}", "large.txt") for shape in SHAPES for mode in MODES),
     *(_case(f"read_{shape}_binaryMode", "large.bin") for shape in ("byBlocks", "allAtOnce")),
-    # four times the size: if the time grows faster than the file, the ratio is well above 4
+    # four times the size: if the time grows faster than the file, this case takes far more than four times as long
     _case("read_byLines_textMode", "large.txt", 4),
     _case("read_allAtOnce_binaryMode", "large.bin", 4),
     *(_case(f"write_{shape}_{mode}", "testIO.out") for shape in SHAPES for mode in MODES),
     _case("write_byBlocks_binaryMode", "testIO.out", 4),
-    # a byte (in text mode a character) per call: this shows most clearly which ways buffer least
+    # a byte (in text mode a character) per call, which shows most clearly what a call costs
     *(_case(f"{work}_byBytes_{mode}", "small.txt") for work in ("read", "write") for mode in MODES),
 ]
 
@@ -56,7 +56,7 @@ def content(file: str, size: int) -> bytes:
     """Return the bytes of a file: ASCII text with the lines of real sources, or the mixed corpus."""
     if file == "large.bin":
         return payloads.corpus(size)
-    # only sources, in which a byte above 127 becomes a question mark: text mode then counts characters as bytes
+    # only sources, with question marks for bytes above 127, so that a character is one byte in text mode
     table = bytes(byte if byte < 128 else ord("?") for byte in range(256))
     text = payloads.corpus(min(2 * size, 24 * payloads.MIB))[: min(size, 12 * payloads.MIB)].translate(table)
     text = text.replace(b"\r", b"\n")
@@ -67,7 +67,7 @@ def content(file: str, size: int) -> bytes:
 
 
 def opener(library: str, module: Any, mode: str) -> Callable[[Path], Any]:
-    """Return the function that opens a file with a library; text is UTF-8 with unchanged newlines."""
+    """Return the function that opens a path with a library; text is UTF-8, and newlines are not converted."""
     options = {"plain": {}, "gzip": {"compresslevel": 6}}.get(library, {"level": 3}) if "w" in mode else {}
     text = {"encoding": "utf-8", "newline": "\n"} if "t" in mode else {}
     return lambda path: module.open(path, mode, **options, **text)
@@ -111,7 +111,7 @@ def split(path: Path) -> int:
 
 
 def works(case: Case, operation: str) -> Works:
-    """Read or write the case's file. It is in memory if there is such a folder, not on a disk."""
+    """Read or write the case's file, which is in a folder in memory if the machine has one."""
     libraries, missing = peers.loaded("zstd")
     peers.not_too_slow(libraries[OURS], "compress" if operation == "write" else "decompress", case.size, PATIENCE)
     folder, data = fresh.folder(), content(case.file, case.size)
@@ -120,7 +120,7 @@ def works(case: Case, operation: str) -> Works:
     found = Works(size=case.size, limits=["plain", SPLIT], formats={"gzip": "gzip"})
     zstd = next(peers.independent("zstd"))[1].forth
     encoders = {".zst": zstd, ".gz": partial(gzip.compress, compresslevel=6), "": bytes}
-    # the functions of zstandard and zstd need the size in the header, which a written stream does not have
+    # zstandard and zstd are absent, because their functions need the content size in the header, and streams lack it
     streams = ("cpkg", "compression.zstd", "backports.zstd", "pyzstd")
     back = next(library.back for peer, library in peers.independent("zstd") if peer.name in streams)
     decoders = {".zst": back, ".gz": partial(zlib.decompress, wbits=31), "": bytes}

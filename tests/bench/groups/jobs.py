@@ -20,7 +20,7 @@ PEERS = ("msgpack", "ormsgpack", "amsgpack", "msgspec")
 
 
 def _as_dicts(obj: Any) -> Any:
-    """Return a message without types: times as text, members of an Enum as their values."""
+    """Return a message of plain types: times become text, members of an Enum their values."""
     if isinstance(obj, list):
         return [_as_dicts(item) for item in obj]
     if isinstance(obj, dt.datetime):
@@ -32,12 +32,13 @@ def _as_dicts(obj: Any) -> Any:
 
 
 def works(case: Case, operation: str) -> Works:
-    """Call `dumps` or `loads`, the codecs' own functions with the same options, and other serializers."""
+    """Return calls of `dumps` or `loads`, of the codecs' functions with the same options, and of other serializers."""
     value = _as_dicts(typed_messages.files()) if case.name == FILES else payloads.load_object(case.name)
     direction, _, compressed = operation.partition(", ")
     packb, unpackb = msgpack.packb, msgpack.unpackb
     libraries, missing = peers.loaded("msgpack", (OURS, *PEERS))
-    # its own side is called through a Python function like ours, which costs half as much as packing a short message
+    # the codec's functions are called through a Python function, as ours are: such a call costs half as much as packing
+    # a short message
     ways: dict[str, Pair] = {
         OURS: (lambda value: cpkg.dumps(value, compress=False), cpkg.loads),
         CODECS: (lambda value: packb(value), unpackb),
@@ -55,7 +56,7 @@ def works(case: Case, operation: str) -> Works:
 
 
 def _compressed(ways: dict[str, Pair], absent: Works) -> dict[str, Pair]:
-    """Return each pair with a compressor: cpkg's with the options of `dumps`, python-zstandard with a kept context."""
+    """Combine each pair with a compressor: cpkg with the options of `dumps`, python-zstandard with a kept context."""
     options = {zstd.CompressionParameter.compression_level: 3, zstd.CompressionParameter.checksum_flag: 1}
     found = {CODECS: _composed(*ways[CODECS], partial(zstd.compress, options=options), zstd.decompress)}
     for library, module in absent.imported({"zstandard": "zstandard"}):

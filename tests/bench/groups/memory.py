@@ -16,13 +16,13 @@ from bench import fresh, peers
 from bench.cells import OURS, PEP784, Answer, Case, Group, NotHere, read_data
 
 PAGE = 4096
-"""The least that can be measured."""
+"""The smallest amount of memory that can be measured, in bytes."""
 _PATH = f"import sys; sys.path.insert(0, {str(fresh.FOLDER.parent / 'support')!r})"
 
 
 @functools.lru_cache(maxsize=16)
 def sample(case: Case, number: int) -> Mapping[str, Mapping[str, Answer]]:
-    """Do the work in a process of each library; return the bytes."""
+    """Do the work of a case in a process for each library; return the bytes of memory."""
     if not os.path.exists("/proc/self/clear_refs"):
         raise NotHere("needs Linux's /proc to reset the peak")
     found: dict[str, dict[str, Answer]] = {measure: {} for measure in case.measures}
@@ -37,6 +37,6 @@ def sample(case: Case, number: int) -> Mapping[str, Mapping[str, Answer]]:
     return found
 
 
-# setup, work, check: code for the child, with `there` and `back` of the library
+# setup, work, check: code for the child process, which can use the library's functions `there` and `back`
 CASES = [Case(**entry) for entry in read_data("memory")]
 GROUPS = [Group("Peak memory", CASES, lambda case: case.measures, sample=sample, unit="bytes")]

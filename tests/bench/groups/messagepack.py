@@ -15,7 +15,7 @@ FALLBACK = "msgpack fallback"
 
 
 def works(case: Case, operation: str) -> Works:
-    """Pack or unpack an object in one call, with the garbage collector on, as in a program."""
+    """Pack or unpack an object in one call, with the garbage collector enabled, as in a program."""
     try:
         value = payloads.load_object(case.name)
     except ImportError as error:
@@ -41,7 +41,7 @@ def works(case: Case, operation: str) -> Works:
         if operation == "unpack":
             assert result == value, f"{library} gave another object"
         else:
-            # equal bytes need no further check; another valid encoding is as good
+            # equal bytes need no further check; other bytes may be another valid encoding of the object
             form = formats[library]
             assert result == packed[form] or decoders[form](result) == value, f"{library} packed something else"
 
@@ -54,6 +54,6 @@ def works(case: Case, operation: str) -> Works:
 
 
 QUICK, BIG = ("small", "regular", "large"), ("bin", "generated", "botocore")
-# a bin is copied and nothing else
+# for the bin, every library only copies memory
 CASES = [Case(name, name in QUICK, name not in BIG, copies=OPERATIONS * (name == "bin")) for name in payloads.OBJECTS]
 GROUPS = [Group("MessagePack", CASES, OPERATIONS, works)]

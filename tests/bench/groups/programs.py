@@ -16,11 +16,11 @@ from bench.cells import OURS, Answer, Case, Group, read_data
 FEW = 3
 """The number of samples of a library that takes more than `turns.NEAR` times as long as cpkg."""
 FORMATS = {OURS: "MessagePack or Zstandard", "json": "JSON", "pickle": "pickle"}
-"""The formats of messages: the ways to keep records are alternatives in any format."""
+"""The formats of the cases with messages. In the case with record files, all formats are alternatives."""
 
 
 def _cases() -> Iterator[Case]:
-    """Yield the cases of data/programs.json, each with three counts and the text of each library's program."""
+    """Yield the cases of data/programs.json, each with three numbers of items and the program text of each library."""
     for what, parts in read_data("programs").items():
         least, middle, most = parts["counts"]
         programs = {

@@ -20,13 +20,13 @@ WORDS = {"msgpack": ("pack", "unpack"), "zstd": ("compress", "decompress")}
 MEASURES = ("import", "import and first call", "first call", "second call", "10th call", "100th call",
             "first 100 calls", "warmed up")  # fmt: skip
 PATIENCE = 0.5 if sys.implementation.name == "pypy" else 0.1
-"""Seconds until a call is warm."""
+"""Seconds of calls after which a call is considered warm."""
 RUNS = 4 if sys.implementation.name == "pypy" else 5
-"""Processes of a sample. It is their lower quartile: what happens once in a process is delayed, but never hastened."""
+"""The processes of a sample, whose figure is their lower quartile, because disturbances only make processes slower."""
 
 
 def _packed(codec: str, value: Any, library: str) -> bytes | str:
-    """Return the data to read back: the same bytes for all libraries of a format."""
+    """Return the data that `library` unpacks or decompresses: the same bytes for all libraries of a format."""
     if library == "json":
         return json.dumps(value)
     if codec == "zstd":
@@ -40,7 +40,7 @@ def _packed(codec: str, value: Any, library: str) -> bytes | str:
 
 @functools.lru_cache(maxsize=16)
 def sample(case: Case, number: int) -> Mapping[str, Mapping[str, Answer]]:
-    """Import, and call for the first time, again and again, until warm; return the seconds of each."""
+    """Import each library in fresh processes, and call it until it is warm; return the seconds of each measure."""
     load = payloads.load_object if case.codec == "msgpack" else lambda name: payloads.corpus(payloads.SIZES[name])
     value = load(case.payload)
     expected = repr(value)
@@ -63,7 +63,7 @@ def sample(case: Case, number: int) -> Mapping[str, Mapping[str, Answer]]:
     found: dict[str, dict[str, Answer]] = {operation: {} for operation in operations(case)}
     for (word, library), answers in runs.items():
         for measure in MEASURES:
-            # the first process alone becomes warm
+            # only the first process runs until its calls are warm
             taken = [each if isinstance(each, str) else each[measure] for each in answers]
             one = sorted(taken)[len(taken) // 4] if measure != "warmed up" else taken[0]
             found[f"{word}, {measure}"][library] = one

@@ -46,8 +46,8 @@ def made(count: int) -> list[Any]:
 class Way(NamedTuple):
     """A way to keep records in a file.
 
-    append: writes records to a new file, one by one. read: yields all records. take: returns records by number, if the
-    format has numbers. extend: writes a list to a new file, if that differs.
+    append: writes records to a new file, one by one. read: yields all records. take: returns records by their numbers;
+    None if the format has no numbers. extend: writes a list to a new file; None if this is the same as `append`.
     """
 
     append: Callable[[Iterable[Any]], Any]
@@ -57,7 +57,7 @@ class Way(NamedTuple):
 
 
 def in_file(opened: Any, append: Any, read: Any, take: Any = None, extend: Any = None) -> Way:
-    """Return a way whose functions work on a file, which `opened` opens in mode "wb" or "rb"."""
+    """Return a way whose functions get a file that `opened` has opened in mode "wb" or "rb"."""
 
     def on(mode: str, work: Any, given: Any) -> Any:
         with opened(mode) as file:
@@ -86,7 +86,7 @@ def ours(path: str) -> Way:
 
 
 def array_record(path: str) -> Way:
-    """Groups of a hundred messages, packed by the fastest other library."""
+    """ArrayRecord in groups of a hundred messages, which the fastest other MessagePack library packs."""
     module, codec = map(importlib.import_module, ("array_record.python.array_record_module", "ormsgpack"))
 
     def append(rows: Iterable[Any]) -> None:
@@ -105,7 +105,7 @@ def array_record(path: str) -> Way:
 
 
 def compressed(path: str, pack: Callable[[Any], bytes], unpack: Callable[[Any], Iterable[Any]]) -> Way:
-    """Packed records, one after another, in a Zstandard file by another library, at its default level."""
+    """Packed records, one after another, in a Zstandard file that another library writes at its default level."""
     try:
         module = importlib.import_module(PEP784)
     except ImportError:
@@ -193,7 +193,7 @@ WAYS: dict[str, Callable[[str], Way]] = {
 
 
 def works(case: Case, operation: str) -> Works:
-    """Return the call of each way; each has a file in a folder in memory if the machine has one."""
+    """Return the call of each way; each way has its own file, in a folder in memory if the machine has one."""
     place, draw, records = fresh.folder(), random.Random(1), made(case.count)
     numbers = [draw.randrange(case.count) for _ in range(AT_ONCE)]
     found = Works(values=AT_ONCE if operation == BY_NUMBER else case.count, clock="wall")
@@ -232,7 +232,7 @@ def works(case: Case, operation: str) -> Works:
 
 
 def _sizes(place: str, ways: Iterable[str]) -> dict[str, int]:
-    """Return the bytes of each file; some modules of dbm add an ending to its name, or write several."""
+    """Return the bytes of each way's files; some modules of dbm add an ending to the name, or write several files."""
     files = [(each.name.split(".")[0], each.stat().st_size) for each in os.scandir(place)]
     return {way: sum(size for name, size in files if name == str(number)) for number, way in enumerate(ways)}
 

@@ -47,7 +47,7 @@ def _compressor(squeeze: Callable[[bytes, int], bytes], expand: Callable[[bytes]
 
 
 PLUGINS = read_data("signer")
-"""A module `m`, and an expression of a class in it or of the arguments of the functions above."""
+"""For each plugin a module `m`, and an expression: a class of the module, or the arguments of a function above."""
 
 
 def _options(kind: str, name: str) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def _both(signer: Any) -> Function:
 
 
 def works(kind: str, case: Case, operation: str) -> Works:
-    """Sign and verify with one kept instance, and blake2signer's defaults otherwise."""
+    """Sign and verify with one kept signer, and otherwise with blake2signer's defaults."""
     _signer()
 
     def way(name: str) -> Pair:
@@ -87,7 +87,7 @@ def works(kind: str, case: Case, operation: str) -> Works:
 
 
 def instance(case: Case, operation: str) -> Works:
-    """Sign and verify with cpkg's two codecs, with a signer that is kept and with a new one for each call."""
+    """Sign and verify with cpkg's two codecs, with a kept signer and with a new signer for each call."""
     _signer()
     options = {**_options("serializer", OURS), **_options("compressor", OURS)}
     ways = {OURS: _both(_signer(**options)), EACH_TIME: lambda data: _both(_signer(**options))(data)}

@@ -18,7 +18,7 @@ from bench.cells import Case, Group, Works
 WHOLE, PIECES = "unpack whole", "feed in 4 KiB"
 PIECE = 4 * payloads.KIB
 PATIENCE = 5.0
-"""A call that takes longer is stopped, and reported instead of measured."""
+"""A call that takes more seconds is stopped, and the report shows this instead of a figure."""
 
 LIBRARIES = ("cpkg", "msgpack", "msgpack fallback")
 """The libraries that have a streaming unpacker."""

@@ -11,12 +11,12 @@ from bench import payloads, peers
 from bench.cells import OURS, Call, Case, Group, Works
 
 AMOUNT = 256 << 10
-"""Bytes of content of a cell that feeds pieces."""
+"""Bytes of content in cells that feed pieces."""
 AT_ONCE = 4
-"""Calls that an event loop waits for at once."""
+"""The number of calls for which an event loop waits at the same time."""
 MODULES = {OURS: "cpkg.zstd", **{name: name for name in (peers.PEP784, "pyzstd", "zstandard")}}
 
-# kind: what the calls use. size: bytes of a piece or of the whole content
+# kind: the objects or functions of the calls. size: of a piece or of the whole content, in bytes
 CASES = [
     Case("pieces of 1 KiB", quick=True, small=True, kind="pieces", size=1 << 10),
     *(Case(f"pieces of {kib} KiB", kind="pieces", size=kib << 10) for kib in (16, 64)),
@@ -27,7 +27,7 @@ CASES = [
 
 
 def objects(library: str, module: Any) -> tuple[Call, Call]:
-    """Return the functions of a library that make a compressor and a decompressor."""
+    """Return the functions of a library that create a compressor and a decompressor."""
     if library == "zstandard":
         return (lambda: module.ZstdCompressor().compressobj()), (lambda: module.ZstdDecompressor().decompressobj())
     return (lambda: module.ZstdCompressor()), (lambda: module.ZstdDecompressor())
@@ -68,7 +68,7 @@ def _file(_library: str, module: Any, data: bytes, packs: bool, _size: int) -> C
 
 
 def _loop(library: str, module: Any, data: bytes, packs: bool, _size: int) -> Call:
-    """Wait for several calls at once, cpkg's own asynchronous functions or others in the loop's threads."""
+    """Wait for several calls at once: cpkg's asynchronous functions, or other libraries' functions in threads."""
     import asyncio
 
     loop = asyncio.new_event_loop()

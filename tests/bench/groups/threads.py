@@ -20,9 +20,9 @@ from bench.cells import OURS, PEP784, Call, Case, Group, NotHere, Works
 
 ALONE = "cpkg, one thread"
 TURN = 0.002
-"""Seconds of the work of each thread: long beside waking it."""
+"""Seconds of work for each thread: long compared with waking the thread."""
 
-# count: the number of records; 0 for bytes. size: of the bytes in one call that uses all cores
+# count: the number of records; 0 for bytes. size: the number of bytes for a call that uses all cores
 CASES = [
     Case("40 KB of text", quick=True, small=True, count=0, size=0),
     Case("64 MiB in one call, all cores", count=0, size=64 << 20),
@@ -37,12 +37,12 @@ MODULES = {
 
 
 def operations(case: Case) -> tuple[str, ...]:
-    """Return the operations on text, or on records."""
+    """Return the operations of a case, which are on text or on records."""
     return ("pack", "unpack", "typed encode", "typed decode") if case.count else ("compress", "decompress")
 
 
 def work(module: Any, operation: str, count: int) -> Call:
-    """Return a call of a library on an object of the call, which no other thread has."""
+    """Return a call of a library on an object that only this call uses, not another thread's."""
     if not count:
         value: Any = b"".join(b"line %d of some text\n" % number for number in range(2000))
         pack, unpack = module.compress, module.decompress
@@ -60,7 +60,7 @@ def work(module: Any, operation: str, count: int) -> Call:
 
 
 def works(case: Case, operation: str) -> Works:
-    """Return the calls that let two threads do a turn of work each."""
+    """Return calls that let two threads do TURN seconds of work each."""
     gil = getattr(sys, "_is_gil_enabled", lambda: True)()
     if gil and case.count:
         raise NotHere("this interpreter has a GIL: one thread at a time packs or unpacks")
@@ -70,7 +70,7 @@ def works(case: Case, operation: str) -> Works:
     kind = "typed" if operation.startswith("typed") else "records" if case.count else "bytes"
     for name, module in found.imported(MODULES[kind]):
         both = [work(module, operation, case.count) for _ in range(2)]
-        if not count:  # the same for all
+        if not count:  # the calls of the first library in a turn; all other libraries make as many
             both[0]()
             count = max(1, int(TURN / turns.time_of(both[0], 3, time.perf_counter)))
             found.calls[ALONE] = partial(_in_one, pool, both, count)
@@ -80,7 +80,7 @@ def works(case: Case, operation: str) -> Works:
 
 
 def _all_cores(size: int, operation: str) -> Works:
-    """Return the calls that use all cores themselves; no other library decompresses in several threads."""
+    """Return the calls that use all cores by themselves; only cpkg decompresses with several threads."""
     from cpkg import zstd
 
     data, compress = payloads.corpus(size), operation == "compress"

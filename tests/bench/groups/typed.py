@@ -25,7 +25,7 @@ from cpkg.msgpack import ExtType, Raw
 
 
 def works(case: Case, operation: str) -> Works:
-    """Decode a message to objects, or encode them, with the object that a library keeps for the type."""
+    """Decode a message to objects, or encode the objects, with a decoder or encoder that is kept for the type."""
     make, cls = messages.MESSAGES[case.name]
     value = make()
     expected = plain(value)
@@ -53,10 +53,10 @@ def _cpkg(kind: Any, value: Any) -> Pair:
 
 
 def structs(cls: Any, value: Any) -> tuple[Any, Any]:
-    """Return a message's class and object as msgspec's Structs, with its Raw and Ext."""
+    """Return a message's class and object with msgspec's Structs instead of dataclasses, and its Raw and Ext."""
     import msgspec
 
-    # msgspec looks for the names in annotations in the module of a class
+    # msgspec looks up names in annotations in the module of the class
     sys.modules["structs"] = module = ModuleType("structs")
     names = {name: each for name, each in vars(messages).items() if not name.startswith("_")}
     vars(module).update(names, Raw=msgspec.Raw, ExtType=msgspec.msgpack.Ext)

@@ -65,7 +65,7 @@ def _parts(value: dt.timedelta) -> tuple[int, ...]:
 
 
 class Kind(NamedTuple):
-    """A type, how to draw a value, packb's option for it, and what callers write around libraries without the type."""
+    """A type, a function that draws a value, packb's option for it, and callers' code for libraries that lack it."""
 
     kind: Any
     draw: Callable[[random.Random], object]
@@ -107,7 +107,7 @@ def _untyped(library: str, name: str) -> Pair:
 
 UNTYPED, BY_TYPE = ("msgpack", "ormsgpack"), ("msgspec", "mashumaro", "cattrs")
 THEIRS = {"packb": UNTYPED, "typed.encode": BY_TYPE, "typed.decode": BY_TYPE}
-"""The peers that have the same operation; all others are compared with every peer."""
+"""The peers of operations that only some peers have; all other operations are compared with every peer."""
 
 
 def works(case: Case, operation: str) -> Works:
@@ -132,13 +132,13 @@ def works(case: Case, operation: str) -> Works:
     }
     found = coded(ways, values, operation not in READING, values=COUNT)
     check = found.check
-    # `loads` returns the values that the message's types give: for some types another one
+    # `loads` does not know the original type, so for some types it returns values of another type
     found.check = lambda library, result: (operation, library) == ("loads", OURS) or check(library, result)
     return found
 
 
 def operations(case: Case) -> list[str]:
-    """Return every operation; packb if it has an option for the type."""
+    """Return the operations of a case; packb is one of them only if it has an option for the type."""
     return ["dumps", *(["packb"] if KINDS[case.name].option else []), "typed.encode", *READING]
 
 

@@ -18,17 +18,17 @@ PATIENCE = 10
 
 
 def _cases() -> Iterator[Case]:
-    """Yield the cases: a kind of bytes, their number, and a level."""
+    """Yield the cases: a kind of bytes, their number, and a level for each."""
     for size in payloads.SIZES:
         for level in (3, 10, 17) if size != "1GiB" else (3,):
             quick, small = size in ("1KiB", "1MiB") and level == 3, size in ("1KiB", "16KiB") and level == 3
-            # at level 17 libzstd alone counts, which 16 KiB show as well
+            # at level 17 libzstd takes nearly all of the time, and 16 KiB show this as well
             slow = size == "1GiB" or (size == "32MiB" and level > 3) or (size == "1MiB" and level == 17)
             yield Case(f"{size} level {level}", quick, small, slow, data="corpus", size=size, level=level)
     for data in (name for name in payloads.BYTES if name != "corpus"):
-        copies = ("decompress",) if data == "random" else ()  # its blocks are raw
+        copies = ("decompress",) if data == "random" else ()  # frames of random bytes consist of raw blocks
         for size, level in (("1KiB", 3), ("1MiB", 3), ("1MiB", 10), ("32MiB", 3)):
-            # data that never or always compresses hardly depends on the level, and short data of it on nothing
+            # random and repetitive data hardly depend on the level, and short data of these kinds show nothing new
             slow = size == "32MiB" or (data != "json" and (size, level) != ("1MiB", 3))
             name = f"{size} {data} level {level}"
             yield Case(name, slow=slow, copies=copies, data=data, size=size, level=level)
@@ -42,7 +42,7 @@ def works(case: Case, operation: str) -> Works:
     peers.not_too_slow(libraries[OURS], operation, size * (3 if case.level > 9 and compresses else 1), PATIENCE)
     data = payloads.BYTES[case.data](size)
     formats = {peer.name: peer.format for peer in peers.of("zstd")}
-    # the frame, and the check of each library's, are another library's if there is one
+    # if possible, another library creates the frame and checks each library's result
     other, reference = next(peers.independent("zstd"))
     frame = bytes(reference.compressor(case.level)(data))
     packed = {"zstd": frame, "zlib": b"" if compresses else bytes(libraries["zlib"].compressor(case.level)(data))}
@@ -78,8 +78,8 @@ def libzstd(
 ) -> tuple[Callable[[], int], Callable[[int], bytes]]:
     """Return a call of libzstd alone, and a function that turns its result into bytes: the lower bound.
 
-    It is the libzstd that cpkg uses here, in this process, with one context that is kept and with memory for the
-    result that was allocated before the call.
+    This is the libzstd that cpkg uses in this process, with one kept context, and with memory for the result that is
+    allocated before the call.
     """
     lib, ffi = library.lib, library.ffi
     room = lib.ZSTD_compressBound(len(data))
@@ -100,7 +100,7 @@ def libzstd(
 
 
 def operations(case: Case) -> list[str]:
-    """Return the operations: the level of the compressor hardly matters for decompression."""
+    """Return the operations of a case; decompression is not repeated for each level, which hardly affects it."""
     return ["compress", "decompress"] if case.level == 3 else ["compress"]
 
 
