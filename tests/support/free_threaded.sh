@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Compile CPython 3.14 without the GIL, which no distribution packages, and run tox rows or a command on it.
+# Compile CPython 3.14 without the GIL, which no distribution packages, and run tox rows on it.
 #
 #   free_threaded.sh [ROW...]                       run tox rows, for instance 3.14t-native or sanitize-threads
 #   free_threaded.sh --build 3.14t|3.14t-tsan|3.14  compile one build and print the folder of its interpreter
 #
-# The sources are the ones that Ubuntu 26.04 keeps, pinned by SHA-256; apt fetches them. The builds are kept for the next
-# time in CPKG_ROOTS (default /var/tmp/cpkg-roots). A build that was interrupted continues. `3.14t-tsan` is
-# compiled for ThreadSanitizer, on which the row `sanitize-threads` runs. `3.14` has the GIL and is otherwise the same as
-# `3.14t`: `python tests/bench builds` compares both. None of them is optimised by a profile.
+# apt fetches the sources from Ubuntu 26.04, and their SHA-256 is checked. The builds are kept for later calls in the
+# folder CPKG_ROOTS (default /var/tmp/cpkg-roots). An interrupted build continues at the next call. The row
+# `sanitize-threads` runs on `3.14t-tsan`, which is compiled for ThreadSanitizer. `3.14` has the GIL and is otherwise
+# the same as `3.14t`, so that `python tests/bench builds` can compare both. No build is optimised by a profile.
 #
-# Needs Linux, gcc, make, apt-get and debootstrap (whose scripts name Ubuntu's archive; CPKG_UBUNTU_ARCHIVE names another
-# one), and the headers libssl-dev libffi-dev zlib1g-dev libbz2-dev liblzma-dev libzstd-dev.
+# Needs Linux, gcc, make, apt-get, and debootstrap for the address of Ubuntu's archive (or CPKG_UBUNTU_ARCHIVE with
+# another address), and the headers libssl-dev libffi-dev zlib1g-dev libbz2-dev liblzma-dev libzstd-dev.
 set -euo pipefail
 
 version=3.14.4
@@ -31,7 +31,7 @@ fetch() {
     [ -n "$archive" ] ||
         archive=$(grep -ohE 'https?://archive[^ ]*/ubuntu$' /usr/share/debootstrap/scripts/gutsy 2>/dev/null | head -n 1) ||
         fail "expected the address of Ubuntu's archive: install debootstrap, or set CPKG_UBUNTU_ARCHIVE"
-    # apt uses separate lists and caches here, so the system's are untouched. The hash is checked instead of a signature
+    # apt uses separate lists and caches here, so the system's remain unchanged. A hash replaces the check of a signature
     local apt=$roots/downloads/apt
     mkdir -p "$apt/lists/partial" "$apt/archives/partial"
     echo "deb-src [trusted=yes] $archive $suite main" >"$apt/sources.list"
@@ -55,7 +55,7 @@ build() {
     if [ "$(cat "$folder/made-by-cpkg" 2>/dev/null)" != "$made" ]; then
         fetch
         mkdir -p "$folder"
-        # what an interrupted build compiled stays, if it was configured in the same way
+        # continue an interrupted build if it was configured in the same way
         if [ "$(cat "$folder/configured-by-cpkg" 2>/dev/null)" != "$made" ]; then
             rm -rf "$folder"
             mkdir -p "$folder/build"
@@ -65,8 +65,9 @@ build() {
                 { tail -n 20 "$folder/log" >&2; fail "configure failed: see $folder/log"; }
             echo "$made" >"$folder/configured-by-cpkg"
         fi
-        # ThreadSanitizer would report the memory that the programs of the build leave at their end. Under it the bytecode
-        # of the library takes many minutes at three levels of optimisation: one level does, and pip is not needed
+        # Without report_bugs=0, ThreadSanitizer would report memory that the build's programs do not free. Under it,
+        # compiling the library's bytecode at three levels of optimisation takes many minutes, so only one level is
+        # compiled, and pip is left out.
         local install=altinstall
         [ "$name" != 3.14t-tsan ] || install="altinstall COMPILEALL_OPTS=--help ENSUREPIP=no"
         # shellcheck disable=SC2086 # the words are arguments

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Run tox rows on the interpreters of Debian's newest release: CPython 3.14 and 3.15, PyPy 8, with its libzstd.
+# Run tox rows on the interpreters and the libzstd of Debian sid: CPython 3.14 and 3.15, PyPy 8.
 #
 #   newer_interpreters.sh [ROW...]     as root on Debian, with debootstrap
 #
-# Makes a root file system with these interpreters first (two minutes), which is kept for the next time in
-# CPKG_ROOTS (default /var/tmp/cpkg-roots); without rows that is all. The project appears in it under its own path.
+# The first call creates a root file system with these interpreters, in two minutes, in the folder CPKG_ROOTS (default
+# /var/tmp/cpkg-roots); later calls use it again. Without rows the script ends there. In the root file system the
+# project has the same path as outside.
 set -euo pipefail
 
 project=$(cd "$(dirname "$0")/../.." && pwd)
@@ -17,7 +18,7 @@ fail() { echo "newer_interpreters.sh: $*" >&2; exit 1; }
 
 [ "$(id -u)" -eq 0 ] || fail "only root can create and enter a root file system: run this as root"
 command -v debootstrap >/dev/null || fail "debootstrap is missing (apt-get install debootstrap)"
-# a mount that ends with the process, so that nothing has to be taken away again
+# check that a process can have its own mounts, which end with the process, so that nothing needs to be unmounted
 unshare --mount true || fail "mounting is not permitted on this system: cannot mount /proc, /dev and the project in the root"
 
 if [ "$(cat "$root/opt/made-by-cpkg" 2>/dev/null)" != "$packages" ]; then
@@ -33,7 +34,7 @@ if [ "$(cat "$root/opt/made-by-cpkg" 2>/dev/null)" != "$packages" ]; then
 fi
 [ $# -gt 0 ] || exit 0
 
-# pip in there reaches the index as pip out here does
+# let pip in the root file system reach the package index in the same way as outside
 cp /etc/resolv.conf /etc/hosts "$root/etc/"
 for file in /etc/pip.conf /etc/ssl/certs/ca-certificates.crt; do
     if [ -f "$file" ]; then cp "$file" "$root$file"; fi
@@ -41,7 +42,7 @@ done
 folders=("$project")
 if [ -d "${PIP_FIND_LINKS:-}" ]; then folders+=("$PIP_FIND_LINKS"); fi
 
-# in a mount namespace, which removes the mounts when it ends
+# run in a mount namespace, whose end removes the mounts
 export CPKG_NEW_ROOT=$root CPKG_NEW_PROJECT=$project CPKG_NEW_ROWS=$*
 exec unshare --mount bash -euo pipefail -c '
     mount -t proc proc "$CPKG_NEW_ROOT/proc"
