@@ -110,7 +110,7 @@ class Model:
         return node
 
     def describe(self, cls: Annotation) -> Node:
-        """Return the node of a class with fields, for encoding its objects."""
+        """Return the Node that describes a class with fields; encoding objects of the class needs it."""
         node, fill = self._object(cls, (), Scope())
         fill()
         return node

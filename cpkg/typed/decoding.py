@@ -380,10 +380,11 @@ class _Source(Source):
 
     def value(self, node: Node, to: str, level: int, *, own: bool = False) -> None:
         """
-        Write lines that read a value into the variable `to`, inside `level` containers that this function reads.
+        Write lines that read a value into the variable `to`.
 
-        With `own`, the lines are part of the separate function for this type; otherwise they may call that function.
-        For an object with `array_like`, the lines always call a separate function.
+        The lines belong to a function that has begun to read `level` containers around the value. With `own`, this
+        function was written for the value's type; otherwise the lines may call such a function. They always call one
+        for an object with `array_like`, whose function `decode_array` writes.
         """
         write = getattr(self, "_" + node.kind, None)
         many = node.kind in _CONTAINERS and level >= _NESTED

@@ -60,7 +60,7 @@ _HELPERS: Final = {
 
 
 class Encoding:
-    """Packs objects; each class with fields has its own function, which is kept with the class."""
+    """Packs objects. Objects of a class with fields are packed by a function that is compiled once for the class."""
 
     def __init__(
         self, cache_of: Callable[[type], Cache | None], forms: Forms, pack: Callable[[object, int], bytes]

@@ -202,9 +202,9 @@ def read_float(d: bytes, p: int) -> tuple[float, int]:
 
 def _sized(d: bytes, p: int, first: int) -> tuple[int, int]:
     """
-    Return the start and end of the content of a str or bin; raise Mismatch for another value.
+    Return the offsets of the start and end of the content of a str or bin; raise Mismatch for anything else.
 
-    `first` is the first byte of the format with a 1-byte length.
+    A fixstr and a truncated value also raise Mismatch. `first` is the first byte of the format with a 1-byte length.
     """
     byte = d[p]
     if byte == first:

@@ -68,6 +68,7 @@ def reader(*, type: object, **options: object) -> Callable[[Raw, int], object]:
         try:
             return _decoded(decoder, raw, end)
         except (StopIteration, StopAsyncIteration) as exc:  # raised by a constructor or hook; it would end the stream
-            raise RuntimeError(f"decoding the message before byte {end} raised {builtins.type(exc).__name__}") from exc
+            name = builtins.type(exc).__name__
+            raise RuntimeError(f"decoding the message that ends at byte {end} raised {name}") from exc
 
     return decoded

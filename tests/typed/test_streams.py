@@ -80,7 +80,7 @@ def test_a_constructor_does_not_end_a_stream(msgpack):
                 return found
 
     messages = [typed.encode({"x": number}) for number in range(6)]
-    text, data = "decoding the message before byte %d raised %s", b"".join(messages)
+    text, data = "decoding the message that ends at byte %d raised %s", b"".join(messages)
     stops = [text % (3 * len(messages[0]), "StopIteration"), text % (4 * len(messages[0]), "StopAsyncIteration")]
     assert read_all(msgpack.Unpacker(io.BytesIO(data), type=Stopping).__next__) == [0, 1, *stops, 4, 5]
     stream = msgpack.unpack_async(Source(data), type=Stopping)
