@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`register_shutil()`: support for .tar.zst, and for .zip with Zstandard, in `shutil`."""
+"""`register_shutil()` lets `shutil` write and read .tar.zst, and read (but not write) .zip with Zstandard."""
 
 from __future__ import annotations
 

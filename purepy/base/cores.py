@@ -94,7 +94,11 @@ def checked_threads(threads: int) -> int:
 
 
 def thread_count(threads: int) -> int:
-    """Check an argument `threads` and return the number of threads; 0 means one per usable core, at most 256."""
+    """
+    Return the number of threads for an argument `threads`; 0 means one per usable core, but not more than 256.
+
+    Raises the errors of `checked_threads`.
+    """
     return checked_threads(threads) or min(usable_cores(), THREADS_MAX)
 
 

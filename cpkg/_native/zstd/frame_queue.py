@@ -94,7 +94,11 @@ class FrameJob:
         if result == 0:
             raise MemoryError("no memory for a frame")
         if result < 0:
-            raise RuntimeError("a thread is working on the frame")
+            raise _submitted()
+
+
+def _submitted() -> RuntimeError:
+    return RuntimeError("the job was already submitted, so its input cannot change: take a new job")
 
 
 class FrameQueue:
@@ -141,7 +145,7 @@ class FrameQueue:
     def expect(self, job: FrameJob, size: int) -> None:
         """Set the content size in bytes of the frame that a job will decompress; RuntimeError once it is submitted."""
         if self.lib.cpkg_job_expect(job.handle, size) < 0:
-            raise RuntimeError("a thread is working on the frame")
+            raise _submitted()
 
     def submit(self, job: FrameJob, size: int) -> None:
         """

@@ -91,7 +91,7 @@ class _Preset:
             library.drop(context)
 
     def _memory_size(self) -> int:
-        """Return the size in bytes of the kept context, or of a new context."""
+        """Return the size in bytes of the kept context; without one, create a context and return its size."""
         stream = self._new_stream()
         size: int = stream._memory_size()
         release(stream)

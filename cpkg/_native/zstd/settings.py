@@ -146,7 +146,7 @@ class CompressionSettings(SetsUpCompression):
         return super()._take(library) if cctx is None else cctx
 
     def _give(self, library: Library, cctx: CData, reported: int | None = None) -> None:
-        """Give back a context whose calls have all succeeded: the thread keeps it, or it is freed."""
+        """Give back a context whose calls have all succeeded; `Contexts.give` keeps it for this thread or frees it."""
         if self._workers:
             library.drop(cctx)
         else:
@@ -216,5 +216,5 @@ class DecompressionSettings(SetsUpDecompression):
         return dctx if self._is_default else self._applied(library, dctx)
 
     def _give(self, library: Library, dctx: CData, reported: int | None = None) -> None:
-        """Give back a context whose calls have all succeeded: the thread keeps it, or it is freed."""
+        """Give back a context whose calls have all succeeded; `Contexts.give` keeps it for this thread or frees it."""
         library.dctxs.give(dctx, reported)

@@ -72,10 +72,10 @@ _SMALL_INPUT = 16 << 10
 
 def parameters_for(level: int, size: int | None, prefix_size: int = 0) -> MatchParameters:
     """
-    Return the MatchParameters of a level, which is not 0, for an input of `size` bytes; `size` is None if unknown.
+    Return the MatchParameters of a level for an input of `size` bytes; `size` is None if unknown.
 
-    `prefix_size` is the size in bytes of a dictionary's content. The window and the tables are no larger than input and
-    dictionary can fill (replaces ZSTD_getCParams).
+    `level` must not be 0. `prefix_size` is the size in bytes of a dictionary's content. The window and the
+    tables are no larger than input and dictionary can fill (replaces ZSTD_getCParams).
     """
     row = _LEVELS[max(0, level)]
     if level < 0:

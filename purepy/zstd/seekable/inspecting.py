@@ -99,7 +99,7 @@ class Extras(BackendMethods):
         max_output_size: int | None = None,
     ) -> Verified:
         """
-        Decompress bytes or a file without keeping the content, and return counts of what was verified.
+        Decompress bytes or a file without keeping the content; return a Verified, which counts frames and bytes.
 
         `source` is as in `iter_frames`; `zstd_dict`, `options`, `threads` and `max_output_size` are as in
         `decompress_iter`. If the source ends with a seek table, its frames are found by the table and decompressed in
