@@ -266,7 +266,7 @@ class Extraction:
         return False
 
     def _drain(self, leave: int = 0) -> None:
-        """Wait for all runs in `_waiting` except the last `leave`, and record their files in order."""
+        """Wait for the oldest runs in `_waiting`, until `leave` runs are left, and record their files in order."""
         waiting, self._waiting = self._waiting, deque()
         try:
             while len(waiting) > leave:

@@ -112,7 +112,11 @@ class Planner:
         return True
 
     def _add_data(self, member: Member, file: int, pieces: list[tuple[int, int]]) -> Iterator[Plan]:
-        """Add the `(offset, size)` pieces of a file, and a problem if there was one; yield each plan that is full."""
+        """
+        Add pieces of a file, given as `(offset in the file, size)`, to the plan; yield each plan that is full.
+
+        Adds a problem if the file cannot be read or has changed.
+        """
         missing, error = 0, None
         for offset, size in pieces:
             while size:

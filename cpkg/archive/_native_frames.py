@@ -37,7 +37,7 @@ _PIECE: Final = 1 << 20
 
 
 class _Place(Place):
-    """Keeps the contexts that compress or decompress one archive, all with the same parameters."""
+    """A pool of idle contexts, which compress or decompress one archive; all have the same parameters."""
 
     __slots__ = ("_make", "_parameters", "_set")
 

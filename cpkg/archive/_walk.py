@@ -270,15 +270,15 @@ class Walker:
         """
         Return the problem of an entry that cannot be read; an error from a signal handler is raised instead.
 
-        `base` is the name in the current directory; without it, the directory itself failed. The error gets the path as
-        the caller named it.
+        `base` is the name in the current directory; without it, the directory itself failed. The error gets the path
+        that `path` returns.
         """
         raise_if_from_handler(exc)
         exc.filename = self.path(*base)
         return Problem(name, f"{what}: {exc.strerror}", exc)
 
     def path(self, *base: str) -> str:
-        """Return the path of the current directory, or of a name in it, starting as the caller named it."""
+        """Return the path of the current directory, or of a name in it; it begins with the path passed to `walk`."""
         return os.path.join(*(folder.base for folder in self._way), *base)
 
     def linked(self, member: Member) -> Member:
@@ -297,7 +297,7 @@ class Walker:
 
 
 def opened(base: str | bytes, flags: int, directory: int | None = None, mode: int = 0o777) -> Descriptor:
-    """Open `base` and return its Descriptor; `base` is relative to the descriptor `directory`, if that is given."""
+    """Open the path `base`, relative to `directory` (a descriptor) unless that is None, and return the Descriptor."""
     # On PyPy, partial() is Python code, where an interrupt may lose the new descriptor: use it only with a directory.
     by = system.open if directory is None else partial(system.open, dir_fd=directory)
     return Descriptor(base, flags, mode, by=by)

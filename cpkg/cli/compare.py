@@ -159,9 +159,10 @@ def _loading(codec: str, missing: list[str]) -> list[str]:
 
 def _disagreements(outputs: dict[tuple[str, str], bytes], messages: dict[str, bytes]) -> list[str]:
     """
-    Return a message for each packer that wrote other bytes than the first, and each output that was not read back.
+    Return a message for each backend that packed other bytes than the first, or does not read an output.
 
-    Each decompressor of `outputs` reads the output of each combination.
+    `outputs` has the output of each pair of backends (MessagePack, Zstandard), `messages` the packed message of each
+    MessagePack backend. Each Zstandard backend decompresses every output.
     """
     if not outputs:
         return ["no combination of backends works"]

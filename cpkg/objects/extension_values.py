@@ -74,7 +74,7 @@ def date_of(day: int) -> tuple[int, int, int]:
     """
     Return the year, month and day of the date that is `day` days after 1970-01-01, as date.fromordinal() has them.
 
-    Uses only arithmetic: on PyPy, creating a date with date.fromordinal() takes as long as the rest of a timestamp.
+    Uses only arithmetic: on PyPy, date.fromordinal() takes as long as all other steps of decoding a timestamp.
     Years begin with March here, so that February 29 is the last day of a year.
     """
     day += EPOCH_ORDINAL + 305  # after March 1 of the year 0, with which four centuries begin

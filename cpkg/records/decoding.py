@@ -445,7 +445,11 @@ class Decoder(Generic[Record]):
         _check_end(frame, unpacker.tell(), content)
 
     def _wrong(self, frame: Frame, exc: Exception) -> Exception:
-        """Return `exc` if it is StackError, or LimitError and the caller set limits; otherwise a DamagedError."""
+        """
+        Return the exception to raise for `exc`, an error of unpacking.
+
+        This is `exc` for a StackError, and for a LimitError if the caller set limits; otherwise a DamagedError.
+        """
         if isinstance(exc, StackError) or (isinstance(exc, LimitError) and self._is_limited):
             return exc
         return damaged(frame, f"the MessagePack in it is not valid: {exc}")

@@ -148,9 +148,10 @@ def read_rows(data: bytes, start: int, most: int, fewest: int = 1, other: Other 
 
 class _Cells:
     """
-    The cells of a column: pointers to their words (as ints and as floats) and kinds, and the list of texts.
+    The cells of a column. Each has a word of 8 bytes and a kind of one byte, and may refer to a text in `texts`.
 
-    `data` holds the messages; `other` is the function that reads the values that C does not read.
+    `words` and `doubles` point to the words, as ints and as floats; `kinds` points to the kinds. `data` holds the
+    messages; `other` is the function that reads the values that C does not read.
     """
 
     __slots__ = ("data", "doubles", "kinds", "other", "texts", "words")

@@ -41,8 +41,9 @@ class ScanningDecoder(Decoder):
     """
     A decoder that lets C scan messages that are probably incomplete, and decodes their values later, many at once.
 
-    A message is probably incomplete if fewer than `expected` bytes of data are available (see `learn`). All others are
-    decoded at once, so that short messages need not wait for C, and so are all messages if `limits` is None.
+    A message is probably incomplete if fewer than `expected` bytes of data are available (see `learn`). All other
+    messages are decoded at once, so that short messages need not wait for C. If `limits` is None, because an option
+    prevents scanning, every message is decoded at once.
     """
 
     __slots__ = ("eager", "expected", "limits", "scanner", "seen", "waiting", "waiting_size")
