@@ -189,7 +189,7 @@ def _convert_datetime(obj: datetime.datetime) -> object:
         return readable_timestamp(obj)
     text = obj.replace(tzinfo=None).isoformat()
     if not _matches("LOCAL_DATETIME_TEXT", text):
-        raise TypeError(f"cannot pack {obj!r}: it is a datetime without a date and time")  # for example pandas.NaT
+        raise TypeError(f"cannot pack {obj!r}: {text!r} is not a date and time; pack None for pandas.NaT")
     return ExtType(LOCAL_DATETIME, text.encode())
 
 

@@ -153,7 +153,7 @@ def test_what_cannot_be_packed(codecs: dumps_loads.Codecs) -> None:
         (decimal.Decimal("9" * 4097), ValueError, "4097 characters"),
         (decimal.Decimal("1e-100000000000000000"), ValueError, "more than 17 digits"),
         ("\ud800", UnicodeEncodeError, "surrogates not allowed"),
-        (NotATime(2024, 1, 1), TypeError, "without a date"),
+        (NotATime(2024, 1, 1), TypeError, "'NaT' is not a date and time"),
     ]
     for value, error, text in unpackable:
         pytest.raises(error, encode, codecs, value).match(text)
