@@ -45,8 +45,8 @@ class Summary:
 
     `frames` has the details of the first SHOWN_FRAMES frames of both kinds. `skippable_count` counts all skippable
     frames, `frame_count` all others. `content` is the decompressed size, None if a frame does not declare it. `message`
-    describes the MessagePack object, and `items` is its number of items, None if it is neither an array nor a map.
-    `note` is a remark or None.
+    describes the MessagePack object (such as "map of 3 entries"), and `items` is its number of items, None if it is
+    neither an array nor a map. `note` is a remark or None.
     """
 
     size: int
@@ -83,7 +83,7 @@ def inspect_file(file: BinaryIO) -> Summary:
     head = file.read(_READ)
     if not is_frame(head):
         if size > 1 and MAGIC.startswith(head):
-            raise DamagedError("ends inside the magic number of a Zstandard frame", summary)
+            raise DamagedError("truncated: the file ends inside the magic number of a Zstandard frame", summary)
         summary.content = size
         _describe(head, size, summary)
         return summary

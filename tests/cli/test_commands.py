@@ -429,7 +429,7 @@ def test_info_of_an_incomplete_archive() -> None:
     for end in range(2, len(good)):
         result = run("info", stdin=good[:end])
         assert result.exit_code == 1, end
-        assert "truncated" in result.stderr or "ends inside the magic" in result.stderr, end
+        assert "truncated" in result.stderr, end
         assert result.stderr.count("\n") == 1
     assert "the bytes 67 61 72 62 (at byte 15)" in run("info", stdin=good + b"garbage").stderr
     assert "reserved bit" in run("info", stdin=frame_of(b"\x01", descriptor=8)).stderr
