@@ -110,7 +110,9 @@ class ZstdCompressor:
                     f"threads={value}: the {self._codec.BACKEND} backend compresses a frame only in the calling thread"
                 )
             if key == FORCE_MAX_WINDOW and not self._codec.IS_WRAPPED:
-                raise ZstdError(f"force_max_window: the {self._codec.BACKEND} backend does not support it")
+                raise ZstdError(
+                    f"force_max_window: the {self._codec.BACKEND} backend does not support it: use native or dlopen"
+                )
 
     def memory_size(self) -> int:
         """Return about how many bytes of memory compression needs with these parameters."""
