@@ -100,7 +100,7 @@ class ZstdBackend(Protocol):
 
     @property
     def IS_WRAPPED(self) -> bool:
-        """Whether cffi gives the backend access to a libzstd; the module then has `codec.library`."""
+        """Whether the backend calls a libzstd through cffi. If so, `codec.library` makes the calls."""
 
     @property
     def RELEASES_GIL(self) -> bool:

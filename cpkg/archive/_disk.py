@@ -273,7 +273,11 @@ class Tree:
             system.rename(self._temporary, name, src_dir_fd=source, dst_dir_fd=parent)
 
     def file_mode(self, entry: Entry) -> tuple[int, bool]:
-        """Return the mode of a file, and whether open() sets it exactly in a directory without access control lists."""
+        """
+        Return the mode for a new file, and whether open() sets this mode unchanged.
+
+        An access control list of the directory (see `has_list`) may still change the mode.
+        """
         mode = names.target_mode(entry.mode, entry.type, self._settings.filter)
         return mode, not self._settings.owns and not mode & (self.umask | ~0o777)
 

@@ -63,8 +63,8 @@ class Plan:
     """
     The content of one frame, the number of entries that begin in it, and the problems found while it was filled.
 
-    `entries` lists the entries that begin in it, only if `on_entry` was given. `members` collects the numbers of their
-    names for the archive's list of members.
+    `entries` lists these entries, but is empty if `on_entry` was not given. `members` collects a 16-bit hash of each of
+    their names, for the archive's list of members (see `purepy.tar.members`).
     """
 
     __slots__ = ("content", "entries", "entry_count", "members", "problems")

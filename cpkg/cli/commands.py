@@ -214,9 +214,10 @@ def _parse(
     **options: Any,
 ) -> int:
     """
-    Pass the values of a JSON file to `take`, and return its decompressed size in bytes; raises Failure.
+    Pass the values of a JSON file to `take` in lists; return the decompressed size of the file in bytes.
 
-    `options` are arguments of JSONReader.
+    Each call is `take(values, is_document)`. `options` are arguments of JSONReader. Raises Failure if the file is not
+    valid JSON.
     """
     by_name = True if text_name(file).lower().endswith(LINES_SUFFIXES) else None
     lines = {"json": False, "jsonl": True}.get(format_, by_name)

@@ -102,11 +102,11 @@ def weakened(etag: str) -> str:
 
 def decompress_body(body: bytes, max_size: int) -> bytes:
     """
-    Return the decompressed body of a request, which may have at most `max_size` bytes.
+    Return the decompressed body of a request, at most `max_size` bytes.
 
-    Raises LimitError for a larger body, before decompressing more, and for a `body` beyond `largest_body(max_size)`;
-    ZstdError for damage, for a window of more than 8 MiB (RFC 9659 forbids it), and for a body with too many frames,
-    because even an empty frame takes time.
+    Raises LimitError as soon as the decompressed body exceeds `max_size`, and if `body`, which is compressed, has more
+    than `largest_body(max_size)` bytes. Raises ZstdError for damage, for a window of more than 8 MiB (RFC
+    9659 forbids it), and for a body with too many frames, because even an empty frame takes time.
     """
     too_large = f"expected at most {max_size} bytes: send a smaller body, or raise max_request_size of ZstdMiddleware"
     if len(body) > largest_body(max_size):

@@ -123,7 +123,7 @@ class _Response:
         self._compressor: coding.BodyCompressor | None = None
 
     async def send(self, message: Message) -> None:
-        """Send one message of the application, compressed if that was decided; hold back the start message."""
+        """Send a message of the application; hold back the start message until `_begin` decides about compression."""
         if message["type"] == "http.response.start":
             self._start = message
             return

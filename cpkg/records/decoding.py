@@ -551,7 +551,7 @@ class Decoder(Generic[Record]):
         self, frame: Frame, content: Content, places: Sequence[int], *, count: bool = True
     ) -> list[tuple[int, int]]:
         """
-        Return the start and end of records in the content of a frame.
+        Return the start and end of each record in `places`, as offsets in the content of a frame.
 
         `places` are their numbers within the frame: one or more, in ascending order, and they may repeat. Raises
         DamagedError if the content up to the last of these records is not valid or, with `count`, if the rest of the

@@ -404,10 +404,10 @@ class Reader(Exclusive, Generic[Record]):
 
     def _pick(self, frame: Frame, last: _Last, places: Sequence[int]) -> Iterable[tuple[int, int]]:
         """
-        Return start and end of the records with the numbers `places` within the frame, whose content is in `last`.
+        Return the start and end of each record in `places`, as offsets in the frame's content, `last.content`.
 
-        Without `last.starts`, raises DamagedError if the content is not valid up to these records; the first call for a
-        frame also checks the rest and the number of records.
+        `places` are numbers of records within the frame. If `last.starts` is None, raises DamagedError if the content
+        is not valid up to the last of them; the first such call for a frame checks all content and the record count.
         """
         if last.starts is not None:
             starts = last.starts
@@ -501,7 +501,9 @@ class Reader(Exclusive, Generic[Record]):
         return f"<cpkg.records.Reader of {self.name or self._source!r}: {len(self)} records>"
 
     def __reduce__(self) -> tuple[Callable[..., Reader[Record]], tuple[object, ...]]:
-        """Pickle the path or URL, from which the copy opens the file again; raise TypeError if there is none."""
+        """
+        Pickle the path or URL and the options; the copy opens the file again. Raises TypeError if there is neither.
+        """
         if not self._source.place:
             raise TypeError("cannot pickle a Reader of a file object or descriptor: open the file by its path or URL")
         return _reopened, (self._source.place, *self._arguments)

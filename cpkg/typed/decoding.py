@@ -641,8 +641,8 @@ class _Source(Source):
         Write lines that set `b` to the index, in `node.objects`, of the type to read a map as.
 
         `parts` are the possible types, each as (index, type). The lines compare the first bytes of the map with the
-        `_opening` of one type after the other. If none is equal, or at a type without an `_opening`, they call the
-        `chooser`.
+        `_opening` of each type in turn, up to the first type without one. If none is equal, the lines call the
+        `chooser`, a function that looks for the tag or the keys in the map.
         """
         opening = _opening(parts[0][1], node.tag[0]) if parts and node.tag and len(node.objects) <= _NESTED else b""
         if not opening:

@@ -178,7 +178,11 @@ class _EncodingSource(Source):
             self.line("return")
 
     def _differs(self, field: Field, value: str) -> str:
-        """Return the source of a test that is true unless a field has its default; inline in the frequent cases."""
+        """
+        Return the source of a test that is false if a field has its default; `value` is the source of its value.
+
+        Frequent kinds of default have an inline comparison; for other defaults, the test calls `is_default`.
+        """
         default: Value = field.default
         kind = type(default)
         if field.factory in (list, dict):

@@ -97,7 +97,7 @@ class Meter:
 
     def are_apart(self, keys: list[Value]) -> bool:
         """
-        Count int keys, or a set's int items, and return True if they are too close to each other to collide.
+        Count int keys, or a set's int items, and return True, if they lie so close together that no hashes collide.
 
         Otherwise counts nothing and returns False.
         """

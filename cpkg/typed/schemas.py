@@ -54,9 +54,10 @@ def schema(
 
     The schema describes the result of `to_builtins` for values of the type: its properties are the keys of the fields,
     not their names. Text in a field's Annotated becomes its description, and a `Title` its title. Classes and Enums are
-    under `$defs`; `ref_template` is the form of references to them, for callers that move the definitions.
-    `schema_hook(cls)` returns the schema of a class that only a `dec_hook` can create, or None for a schema that
-    accepts anything. `namespace` is that of `Decoder`. Raises TypeError for a type that cannot be decoded.
+    under `$defs`. `ref_template` is a reference to one of them, with `{name}` for its name: change it if you move the
+    definitions. `schema_hook(cls)` returns the schema of a class that only a `dec_hook` can create, or None for a
+    schema that accepts anything. `namespace` is the same as for `Decoder`. Raises TypeError for a type that cannot be
+    decoded.
     """
     maker = _Maker(ref_template, schema_hook)
     made = maker.describe(Model(hooked=True, namespace=namespace).read(type))
@@ -231,8 +232,8 @@ def inspect(type: object, *, namespace: Mapping[str, object] | None = None) -> d
     "key", "type" (again such a dict) and "required", and, if the field has one, "default", "factory", "title" and
     "description". Objects also have "array_like" and "forbid_unknown_fields". Arrays have "item", maps "key" and
     "item", tuples and unions "parts", enums and literals "values". Constraints are under "checks". A type that refers
-    to itself contains its own dict. `namespace` is that of `Decoder`. Raises TypeError for a type that cannot be
-    decoded.
+    to itself contains its own dict. `namespace` is the same as for `Decoder`. Raises TypeError for a type that cannot
+    be decoded.
     """
     root = Model(hooked=True, namespace=namespace).read(type)
     nodes = root.walk()

@@ -342,9 +342,10 @@ class Walker:
 
     def _object_of(self, node: Node, at: Place, path: Path) -> Node:
         """
-        Return the object type of a union for the map at a place; the type may still refuse the map.
+        Return the object type of a union to read the map at a place as; the type may still refuse the map.
 
-        Raises ValidationError if the tag is missing or unknown.
+        The tag determines the type; in a union without a tag, the keys do. Raises ValidationError if the tag is missing
+        or unknown.
         """
         keys = self.source.keys(at)
         if node.tag is None:

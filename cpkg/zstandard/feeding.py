@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Feed: a backend's compression stream that counts bytes, and refuses further data after data was lost."""
+"""Feed: a backend's compression stream that counts input and output, and fails once an error has lost data."""
 
 from __future__ import annotations
 

@@ -271,7 +271,7 @@ class Crew:
             raise RuntimeError("the threads of this object are in the process that created it: a forked child has none")
 
     def begin(self) -> int:
-        """Start a thread if there is none yet; return the number of threads, 0 if the caller must run the jobs."""
+        """Start a thread if there is none yet; return the number of threads: with 0, the caller must run the jobs."""
         self._check_process()
         if not self._shared.started:
             self._start()

@@ -195,7 +195,7 @@ def _pairs_form(kind: type, names: tuple[str, ...]) -> Form | None:
 
 
 def _attribute(name: str) -> str:
-    """Return source text, an expression that reads the attribute `name` of `o`."""
+    """Return the source of an expression that reads the attribute `name` of the variable `o`."""
     is_plain = name.isascii() and name.isidentifier() and not iskeyword(name)
     return f"o.{name}" if is_plain else f"getattr(o, {name!r})"
 

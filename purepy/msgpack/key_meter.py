@@ -54,9 +54,9 @@ class KeyMeters:
 
     def add_apart(self, keys: list[int]) -> bool:
         """
-        Count all keys of a map at once and return True if they are too close to each other to collide.
+        Count all int keys of a map at once and return True, if they lie so close together that no hashes collide.
 
-        Otherwise counts nothing and returns False. `keys` are in the map's order and must not be empty.
+        Otherwise counts nothing and returns False. `keys` are in the order of the map and must not be empty.
         """
         size, begin, count, first = 8, 0, len(keys), keys[0]
         if not 0 <= first < _UNHASHED - 4 * count:

@@ -3,8 +3,9 @@
 The list of members of an archive: it states which frames may contain a name, so that only these have to be read.
 
 The list is a skippable frame between the frames of content and the seek table. For each frame of content, in order, it
-stores whether the frame begins inside an entry, and a 16-bit number for each name in the frame and for each directory
-above such a name. If two names have the same number, a frame may be read in vain. All integers are little-endian.
+stores whether the frame begins inside an entry, and a number for each name in the frame and for each directory above
+such a name: a 16-bit hash. If two names have the same number, a frame may be read in vain. All integers are
+little-endian.
 
     skippable frame's header (8)  |  b"cpkg.tar" (8)  |  number of frames (4)  |  a count per frame (4 each)
     numbers (2 each, sorted within a frame)  |  CRC-32 of everything after the header of the skippable frame (4)
@@ -33,7 +34,7 @@ _WILD: Final = "*?[\\"
 
 class Collector:
     """
-    Collects the numbers of the names in a frame, and of the directories above them, in the set `found`.
+    Collects the numbers (16-bit hashes) of the names in a frame, and of the directories above them, in the set `found`.
 
     `is_continued`, which the caller sets, is whether the frame begins inside an entry.
     """

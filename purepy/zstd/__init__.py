@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 BACKEND = "pure"
 IS_WRAPPED = False
-"""Whether the backend calls a libzstd through cffi; the module then has `codec.library`."""
+"""Whether the backend calls a libzstd through cffi. If so, `codec.library` makes the calls."""
 RELEASES_GIL = False
 """Whether the codec releases the GIL, so that Python threads compress in parallel."""
 HAS_LONG_MATCHES = False

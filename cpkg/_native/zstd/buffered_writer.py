@@ -36,9 +36,9 @@ else:
 
 class BufferedWriter(SerialMemory, _Base):
     """
-    A mixin that turns WriteBuffer, a type written in C, into a buffered writer of `size` bytes.
+    A mixin that turns WriteBuffer, a type written in C, into a writer with a buffer of `size` bytes.
 
-    In the list of bases, the mixin comes before the C type, which copies small writes into the memory.
+    In the list of bases, the mixin comes before the C type, which copies small writes into the buffer.
     """
 
     __slots__ = ()

@@ -119,9 +119,9 @@ def normalise(counts: Sequence[int], table_log: int, *, less_than_one: bool = Tr
 
     The symbols should take as few bits as possible: another cell for a symbol with n cells saves count * log2((n + 1) /
     n) bits. Cells left over by rounding go to where they save most, and excess cells are removed where they cost least.
-    With `less_than_one`, the number is -1 for symbols rarer than one cell, which have one cell at the table's end,
-    apart from the other symbols. At least one count must not be 0, and the symbols that occur must not be more
-    than the cells.
+    With `less_than_one`, the number is -1 for a symbol whose share is less than one cell: such a symbol has one cell at
+    the table's end, not among the cells of the other symbols. At least one symbol must occur, and at most as many as
+    there are cells.
     """
     size = 1 << table_log
     total = sum(counts)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reading half of ZstdFile: an io.BufferedReader, or its replacement, over a raw stream that decompresses."""
+"""The reading half of ZstdFile: an io.BufferedReader, or its replacement, reads a raw stream, which decompresses."""
 
 from __future__ import annotations
 

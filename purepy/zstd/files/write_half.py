@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The writing half of ZstdFile: through a buffer that collects small writes, over a raw stream that compresses."""
+"""The writing half of ZstdFile: a buffer collects small writes and passes them to a raw stream, which compresses."""
 
 from __future__ import annotations
 

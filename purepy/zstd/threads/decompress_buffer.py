@@ -48,7 +48,8 @@ def divide(data: Buffer, window_max: int, limit: int | None) -> Divided | None:
     Returns None if there are fewer than two parts, or if the buffer is not C-contiguous or does not consist of whole
     frames. Also returns None if a frame declares more than its blocks can hold or requires a window of more than
     `window_max` bytes, if the declared total is implausible for so little data, or if the content exceeds `limit`
-    (None: no limit). With a limit, every frame must declare its size. The one thread then detects what is wrong.
+    (None: no limit). With a limit, every frame must declare its size. If something is wrong, the one thread raises the
+    error.
     """
     try:
         # bytes need no view, and CPython 3.11 crashes if it collects a cycle of garbage in which C holds such a view

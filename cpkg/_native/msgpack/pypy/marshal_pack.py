@@ -62,11 +62,11 @@ _writers: Final = [_Writer()]
 
 def pack(obj: Value, max_depth: int) -> bytes | None:
     """
-    Return the packed form of an object under the default options and `max_depth`, or None if the encoder must pack it.
+    Pack an object with `max_depth` and otherwise default options; return None if the encoder must pack the object.
 
     The encoder must pack objects that are too large or too deep for marshal (see `_is_moderate`), that contain other
     types than the exact ones of MessagePack, or whose packing raises an error, and a few others, such as bytes as keys.
-    Deducts the cost of the call from `WRITING.left`.
+    Subtracts the rent of the call, in nanoseconds, from `WRITING.left`.
     """
     data = None
     try:

@@ -45,7 +45,7 @@ def read(data: bytes, start: int, limits: Limits) -> tuple[object, int] | None:
 
     Arrays become lists. The decoder must read messages with errors, extension values, deep nesting or long arrays of
     numbers. If more than LARGEST bytes of data follow `start`, it must also read them, and marshal is not used again.
-    `limits` has the order of `checks.DEFAULT`. Deducts the cost of the call from `READING.left`.
+    `limits` has the order of `checks.DEFAULT`. Subtracts the rent of the call, in nanoseconds, from `READING.left`.
     """
     size = len(data)
     if size - start > LARGEST:

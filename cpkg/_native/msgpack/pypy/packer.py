@@ -8,7 +8,7 @@ from purepy.msgpack import packer
 
 
 class Packer(packer.Packer):
-    """Pack objects with the same options (see `purepy.msgpack.Packer`)."""
+    """Pack one object after the other with the same options, as `purepy.msgpack.Packer` does."""
 
     _encoder = PLAIN_ENCODER
 
