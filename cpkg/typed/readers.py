@@ -351,7 +351,7 @@ def read_run(d: bytes, p: int, count: int, formats: str) -> tuple[list[int] | li
     """
     Return a list of `count` numbers and their end if all of them have the same format; else None and the position.
 
-    `formats` is that of `number_run`; "B" also accepts ints from 0 to 127 that are packed in one byte.
+    `formats` is the same as for `number_run`; "B" also accepts ints from 0 to 127 that are packed in one byte.
     """
     if d[p] < 0x80 and "B" in formats:
         found = d[p : p + count]  # PADDING is not ASCII

@@ -41,7 +41,7 @@ def decompress(data: Buffer, max_output_size: int = 0) -> bytes:
     """
     Decompress the frame at the start of `data`, a buffer, and return its content as bytes.
 
-    `max_output_size` is that of `ZstdDecompressor.decompress`.
+    `max_output_size` is the same as for `ZstdDecompressor.decompress`.
     """
 
 def estimate_decompression_context_size() -> int:

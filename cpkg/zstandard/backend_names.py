@@ -49,7 +49,7 @@ def names_over(codec: ZstdBackend, module: str = "cpkg.zstandard") -> dict[str, 
         """
         Decompress the frame at the start of `data`, a buffer, and return its content as bytes.
 
-        `max_output_size` is that of `ZstdDecompressor.decompress`.
+        `max_output_size` is the same as for `ZstdDecompressor.decompress`.
         """
         content: bytes = default.decompress(data, max_output_size)
         return content
