@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sized
+from enum import Enum
 
 from cpkg.typed.nodes import ARRAY, BIN, BOOL, EXT, FLOAT, INT, MAP, MISSING, NIL, STR
 from cpkg.typed.texts import FROM_TEXT, KINDS, from_base64, to_text
@@ -191,6 +192,8 @@ class Objects:
             return node.style in ("dataclass", "attrs") and isinstance(value, node.cls)
         if node.kind == "choice":
             return any(self.is_made(part, value) for part in node.parts)
+        if node.kind == "literal":
+            return isinstance(value, Enum) and any(value is found for found in node.table.values())
         return node.kind in ("enum", "custom") and isinstance(value, node.cls)
 
     def children(self, value: Value, family: str, length: int) -> Iterator[Place]:

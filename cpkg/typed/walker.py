@@ -25,8 +25,8 @@ from purepy.msgpack.ext import ExtType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Final
+    from collections.abc import Callable, Mapping
+    from typing import Any, Final
 
     from typing_extensions import TypeAlias
 
@@ -52,6 +52,8 @@ _EXTENSIONS: Final = (*TEXT_KINDS, "ext")
 """The kinds of types whose extension values `Walker._extension` reads."""
 _OF_CALLERS: Final = ("object", "custom")
 """The kinds of types whose values the caller's code creates."""
+_EXACT: Final[dict[str, Callable[[Any], object]]] = {STR: str.__str__, INT: lambda value: int.__add__(value, 0), BIN: bytes}
+"""Functions that convert the values of a family to its own class, from subclasses and mutable buffers."""
 _STACK_ENDED: Final = (
     "the data is nested deeper than the interpreter's stack allows, or a constructor or hook recurses without end"
 )
@@ -356,18 +358,18 @@ class Walker:
         before = self.source.end
         family, value = self.source.look(keys[key])
         self.source.end = before
-        try:
-            return values[(type(value), value)]
-        except (KeyError, TypeError):
+        found = _entry(values, family, value)
+        if found is MISSING:
             expected = " or ".join([repr(tag) for _, tag in values])
-            raise self.fail(expected, _found(family, value), (path, key), keys[key]) from None
+            raise self.fail(expected, _found(family, value), (path, key), keys[key])
+        return found
 
     def _one_of(self, node: Node, family: str, value: Value, at: Place, path: Path, depth: int) -> object:
         found: object = MISSING
         if node.kind == "enum" and node.item is not None:
             found = self._member(node, at, path, depth)
         elif family not in (ARRAY, MAP, EXT):
-            found = node.table.get((type(value), value), MISSING)
+            found = _entry(node.table, family, value)
             if found is MISSING and not self.strict and family == STR:
                 found = node.table.get((int, _lax("int", STR, value)), MISSING)
             if found is MISSING and node.kind == "enum" and family in node.families:
@@ -664,6 +666,17 @@ def _lax(kind: str, family: str, value: Value) -> object:
         except _BAD:
             return MISSING
     return MISSING
+
+
+def _entry(table: Mapping[tuple[type, Value], Value], family: str, value: Value) -> Value:
+    """Return the entry of a table for a value of this family; MISSING if there is none."""
+    exact = _EXACT.get(family)
+    if exact is not None:
+        value = exact(value)
+    try:
+        return table.get((type(value), value), MISSING)
+    except TypeError:  # the value is unhashable
+        return MISSING
 
 
 def _found(family: str, value: Value) -> str:
