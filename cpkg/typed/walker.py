@@ -478,6 +478,7 @@ class Walker:
 
     def _items(self, node: Node, length: int, at: Place, path: Path, depth: int) -> object:
         depth = self._deeper(depth, at)
+        before = len(self.errors)
         if node.kind == "tuple" and length != len(node.parts):
             raise self.fail(f"array of length {len(node.parts)}", f"array of length {length}", path, at)
         if node.extra_item and self.failure is None:
@@ -493,7 +494,7 @@ class Walker:
             elif item is not MISSING:
                 item = self._hashable(part, item, step, child, hashed, length, depth)
                 self._put(part, step, child, hashed.add, item)
-        if self.errors:
+        if len(self.errors) > before:
             return MISSING
         found: object = items if hashed is None else hashed
         return found if type(found) is node.cls else node.cls(found)
@@ -527,6 +528,7 @@ class Walker:
 
     def _pairs(self, node: Node, length: int, at: Place, path: Path, depth: int) -> object:
         depth = self._deeper(depth, at)
+        before = len(self.errors)
         if node.extra_item and self.failure is None:
             self.meter.take(node.extra_item * length, at)
         result: dict[object, object] = {}
@@ -540,7 +542,7 @@ class Walker:
             item = self.below(node.item, next(children), (path, shown), depth)
             if key is not MISSING:
                 self._put(node.key, step, child, result.__setitem__, key, item)
-        if self.errors:
+        if len(self.errors) > before:
             return MISSING
         return result if node.cls is dict else node.cls(result)
 
@@ -563,6 +565,7 @@ class Walker:
 
     def _object(self, node: Node, family: str, length: int, at: Place, path: Path, depth: int) -> object:
         source = self.source
+        before = len(self.errors)
         values: dict[str, object] = {}
         if node.array_like and family == ARRAY:
             depth = self._deeper(depth, at)
@@ -606,7 +609,7 @@ class Walker:
                     raise problem
                 if not self.keep(problem):
                     raise _EnoughErrors
-        if self.errors:
+        if len(self.errors) > before:
             return MISSING
         if self.failure is None:
             for field in node.fields:

@@ -190,10 +190,10 @@ def test_a_wrong_value_of_a_map_of_objects_has_a_path(monkeypatch):
 
 
 def test_all_errors_includes_errors_after_one_of_the_callers_code(monkeypatch):
-    data = typed.encode([{"value": "ValueError"}, {"value": 1}, {"value": "a"}, 3])
+    data = typed.encode([{"value": "ValueError"}, {"value": 1}, {"value": "a"}, {"value": "ValueError"}, 3])
     for found in outcomes(data, List[Checked], monkeypatch, all_errors=True):
-        assert found[1].count("\n") == 2
-        assert found[-1]["post_init"] == 1
+        assert found[1].count("\n") == 3
+        assert found[-1]["post_init"] == 3
 
 
 @dataclass
