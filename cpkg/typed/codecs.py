@@ -129,6 +129,8 @@ class Limits:
             return room
         position, items, payload = 0, 1, 0
         left = 1
+        if self.max_total_items == 0 and data:
+            raise _limit(items, "max_total_items", 0, position)
         while left and position < size:
             family, end, length = value_header(data, position)
             left -= 1

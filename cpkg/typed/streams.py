@@ -56,12 +56,16 @@ def unpack(stream: Readable, *, type: object, **options: object) -> object:
 def unpackb_from(buffer: Buffer, offset: int = 0, *, type: object, **options: object) -> tuple[object, int]:
     """Implement `cpkg.msgpack.unpackb_from` with `type=`: return the validated object at `offset`, and its end."""
     decoder = _decoder(type, options)
-    raw, end = msgpack_module().unpackb_from(buffer, offset, raw_depth=0)
+    raw, end = msgpack_module().unpackb_from(buffer, offset, raw_depth=0, max_depth=decoder._limits.max_depth)
     return _decoded(decoder, raw, end), end
 
 
-def reader(*, type: object, **options: object) -> Callable[[Raw, int], object]:
-    """Return a function (raw, end) that decodes a message of an Unpacker; the message ends at `end` in the stream."""
+def reader(*, type: object, **options: object) -> tuple[Callable[[Raw, int], object], int]:
+    """
+    Return a function (raw, end) that decodes a message of an Unpacker, and the limit on the depth of messages.
+
+    The message `raw` ends at `end` in the stream. The function checks all limits.
+    """
     decoder = _decoder(type, options)
 
     def decoded(raw: Raw, end: int) -> object:
@@ -71,4 +75,4 @@ def reader(*, type: object, **options: object) -> Callable[[Raw, int], object]:
             name = builtins.type(exc).__name__
             raise RuntimeError(f"decoding the message that ends at byte {end} raised {name}") from exc
 
-    return decoded
+    return decoded, decoder._limits.max_depth

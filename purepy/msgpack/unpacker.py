@@ -69,8 +69,8 @@ class Unpacker:
             raise ValueError("read_size should be less or equal to max_buffer_size")
         typed = None
         if options.type is not None:
-            typed = typed_functions().reader(**options._asdict())
-            options = options._replace(raw_depth=0)
+            typed, depth = typed_functions().reader(**options._asdict())
+            options = options._replace(raw_depth=0, max_depth=depth, max_total_bytes=-1)  # `typed` counts these bytes
         decoder = self._decoder_type(options, max_buffer_size, max_buffer_size)
         self._unsettled = True
         self._typed = typed

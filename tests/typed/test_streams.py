@@ -113,9 +113,7 @@ def test_the_functions_of_messagepack_accept_a_type(msgpack):
 
 @pytest.mark.parametrize("call", ["unpackb", "unpack", "unpackb_from", "Unpacker"])
 def test_only_limits_can_be_combined_with_a_type(msgpack, call):
-    data = MESSAGES[2]
-
-    def unpack(**options):
+    def unpack(data=MESSAGES[2], **options):
         if call == "Unpacker":
             unpacker = msgpack.Unpacker(**options)
             unpacker.feed(data)
@@ -132,6 +130,14 @@ def test_only_limits_can_be_combined_with_a_type(msgpack, call):
         unpack(type=decoder)
     with pytest.raises(TypeError, match="its own options: pass max_depth"):
         unpack(type=decoder, max_depth=2)
+    for options in ({"type": object, "max_depth": 1100}, {"type": typed.Decoder(max_depth=1100)}):
+        unpack(b"\x91" * 1100 + b"\x01", **options)
+        with pytest.raises(StackError):
+            unpack(b"\x91" * 1101 + b"\x01", **options)
+    unpack(b"\x92\xa2ab\x01", type=list, max_total_bytes=2)
+    for limit in ({"max_total_items": 0}, {"max_total_bytes": 1}):
+        with pytest.raises(LimitError):
+            unpack(b"\xa2ab", type=str, **limit)
 
 
 def test_loads_accepts_a_decoder_and_all_errors(msgpack, tmp_path):

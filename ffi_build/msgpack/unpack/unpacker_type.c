@@ -145,9 +145,9 @@ static int unpacker_init(PyObject *object, PyObject *args, PyObject *keywords)
         PyObject *function = typed_function("reader");
         reader = function ? PyObject_Call(function, S.empty_tuple, keywords) : NULL;
         Py_XDECREF(function);
-        failed = reader ? 0 : -1;
-        options.type = reader;
+        failed = reader && PyArg_ParseTuple(reader, "On", &options.type, &options.max_depth) ? 0 : -1;
         options.raw_depth = 0;
+        options.max_total_bytes = -1; /* the function counts these bytes */
     }
     if (failed == 0)
         result = unpacker_set(self, &options, positional[0]);
