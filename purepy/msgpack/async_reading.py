@@ -8,6 +8,7 @@ from types import coroutine
 
 from purepy.base.errors import OutOfData, TruncatedError
 from purepy.base.locks import Lock
+from purepy.msgpack.options import as_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,8 +39,8 @@ def make_unpack_async(unpacker: Callable[..., Any]) -> Callable[..., AsyncIterat
         does. Raises RuntimeError for two calls at once, and after an exception such as KeyboardInterrupt interrupted a
         read, because data may be lost.
         """
-        wanted = read_size or _READ_SIZE
-        size = min(wanted, options.get("max_buffer_size") or wanted)
+        wanted = as_count("read_size", read_size) or _READ_SIZE
+        size = min(wanted, as_count("max_buffer_size", options.get("max_buffer_size", 0)) or wanted)
         return AsyncObjects(unpacker(**options), getattr(reader, "aread", None) or reader.read, size)
 
     return unpack_async

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import inspect
+import io
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -51,6 +52,8 @@ def test_values_that_are_not_numbers(msgpack: ModuleType, value: Any) -> None:
     for name in STREAMING:
         with refused(name):
             msgpack.Unpacker(**{name: value})
+        with refused(name):
+            msgpack.unpack_async(io.BytesIO(), **{name: value})
     with refused("offset"):
         msgpack.unpackb_from(b"\x01", value)
     with refused("offset"):
@@ -66,6 +69,7 @@ def test_objects_with_an_index(msgpack: ModuleType) -> None:
     for name in set(UNPACKING) - {"timestamp"}:
         assert msgpack.unpackb(b"\x91\x01", **{name: Three()}) == [1]
     assert msgpack.unpackb_from(b"\x01\x02\x03\x04", Three()) == (4, 4)
+    msgpack.unpack_async(io.BytesIO(), read_size=Three(), max_buffer_size=Three())
     size = Three()
     msgpack.Packer(buf_size=size)
     assert size.asked == 1
