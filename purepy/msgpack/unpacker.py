@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from purepy.base.errors import BufferFull, OutOfData
 from purepy.base.locks import Lock
 from purepy.base.uninterrupted import call_and_keep
@@ -369,7 +371,7 @@ class Unpacker:
             found = self._data[decoder.position : end]
             beyond = 0
             if len(found) < nbytes and self._file is not None:
-                more = self._read_file(nbytes - len(found), nbytes)
+                more = self._read_file(nbytes - len(found), sys.maxsize) or b""
                 found += more
                 beyond = len(more)
             decoder.position = end

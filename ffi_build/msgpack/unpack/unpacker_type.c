@@ -321,9 +321,11 @@ static PyObject *unpacker_read_bytes(PyObject *object, PyObject *argument)
         result = PyBytes_FromStringAndSize((char *)self->buffer + self->head, taken);
         if (result && taken < wanted && self->options.file_like) {
             PyObject *rest = PyObject_CallMethod(self->options.file_like, "read", "n", wanted - taken);
-            if (rest && !PyBytes_Check(rest)) {
-                PyErr_Format(PyExc_TypeError, "file_like.read() must return bytes, not %.100s", Py_TYPE(rest)->tp_name);
-                Py_CLEAR(rest);
+            int some = rest ? PyObject_IsTrue(rest) : -1;
+            Py_buffer view;
+            if (some > 0 && PyBytes_Check(rest)) {
+                beyond = PyBytes_GET_SIZE(rest);
+                PyBytes_Concat(&result, rest);
             }
             beyond = rest ? PyBytes_GET_SIZE(rest) : 0;
             PyBytes_ConcatAndDel(&result, rest); /* sets `result` to NULL if `rest` is NULL */
