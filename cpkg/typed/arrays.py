@@ -136,12 +136,14 @@ class Numbers:
         while True:
             count, p = read_array(d, p)
             shape.append(count)
+            if len(shape) > depth:
+                raise Mismatch
             nests = count and self.dims != 1 and (0x90 <= d[p] < 0xA0 or d[p] in (0xDC, 0xDD))
             if not nests:
                 break
         count = prod(shape)
         self._fit(shape)
-        if count > len(d) or len(shape) > depth:
+        if count > len(d):
             raise Mismatch
         rows: list[object] = []
         p = self._read_rows(d, begin, shape, 0, rows)

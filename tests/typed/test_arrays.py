@@ -9,6 +9,7 @@ from array import array
 from dataclasses import dataclass, make_dataclass
 from functools import partial
 from typing import Any, Generic, List, Optional, Set, Tuple, TypeVar, Union
+from unittest.mock import Mock, patch
 
 import annotated_types as at
 import pytest
@@ -17,8 +18,9 @@ from typing_extensions import Annotated, TypeAliasType
 
 import cpkg
 from cpkg import msgpack, typed
-from cpkg.typed import codecs
+from cpkg.typed import arrays, codecs
 from cpkg.typed.arrays import Numbers
+from cpkg.typed.readers import Mismatch
 
 CODES = "bBhHiIqQfd"
 NAMES = dict(
@@ -310,6 +312,14 @@ def test_errors_of_numpy_arrays(numpy, way):
     with pytest.raises(cpkg.StackError):
         typed.Decoder(tp, max_depth=2).decode(deep)
     assert found(tp, deep) == ("int8", (1, 1, 1), b"\1")
+
+
+def test_the_shape_of_a_list_is_read_no_deeper_than_allowed(numpy):
+    data = b"\xdd\xff\xff\xff\xff" * 100  # the number of items would have as many digits as the message
+    reads = Mock(wraps=arrays.read_array)
+    with patch.object(arrays, "read_array", reads), pytest.raises(Mismatch):
+        Numbers(("f8",), "", numpy=numpy).read(data, 0, 10)
+    assert reads.call_count == 11
 
 
 def test_views_keep_large_messages_and_copies_do_not(numpy):
