@@ -41,7 +41,7 @@ def contiguous(buffer: Buffer, viewed: bool = False) -> tuple[bytes, memoryview 
         if view.itemsize != 1:
             raise BufferError("cannot unpack from multi-byte object")
         data = view.tobytes()
-        whole = view.c_contiguous
+        whole = view.c_contiguous and data  # cast() refuses a shape that contains zero
     if not viewed:
         return data, None
     return data, memoryview(buffer).cast("B").toreadonly() if whole else memoryview(data)

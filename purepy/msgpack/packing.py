@@ -52,10 +52,10 @@ def pack_into_with(o: object, buffer: Buffer, offset: int, options: OptionValues
     if not 0 <= offset <= size:
         raise ValueError(f"offset {offset} is outside the buffer of {size} bytes")
     packed = encoder_type(options).encode(o)
-    with memoryview(buffer) as view, view.cast("B") as out:
-        if len(packed) > len(out) - offset:
-            raise ValueError(
-                f"the packed object needs {len(packed)} bytes, the buffer has {len(out) - offset} from offset {offset}"
-            )
-        out[offset : offset + len(packed)] = packed
+    with memoryview(buffer) as view:
+        room = view.nbytes - offset
+        if len(packed) > room:
+            raise ValueError(f"the packed object needs {len(packed)} bytes, the buffer has {room} from offset {offset}")
+        with view.cast("B") as out:
+            out[offset : offset + len(packed)] = packed
     return offset + len(packed)

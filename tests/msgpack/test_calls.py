@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import copy
+import ctypes
 import datetime
 import decimal
 import enum
 import io
 import pathlib
 import pickle
+import sys
 import uuid
 import weakref
 from array import array
@@ -55,6 +57,7 @@ LOOP.append(LOOP)
 NAMES = {
     **{module.__name__: module for module in (copy, datetime, decimal, enum, io, pathlib, pickle, uuid, weakref)},
     **{made.__name__: made for made in (Mock, Number, Point, array, changed, fail, lacking, sub)},
+    "EMPTY": (ctypes.c_ubyte * 3 * 0)() if sys.implementation.name == "cpython" else bytearray(),  # of shape (0, 3)
     "LONG": "a" * 50,
     "VIEW": memoryview(b"abcd"),
     "SUBCLASSED": sub(dict)(a=1),
