@@ -370,9 +370,8 @@ def loads(
             max_ext_len=_ANY_LENGTH,
         )
     except types_written.ExtensionError as exc:
-        exc.offset = imported("cpkg.objects.types_read").find_bad_extension(
-            message
-        )  # the hook that raised it does not know the offset
+        if exc.offset is None:  # `unpack_ext` raised it, and does not know the offset
+            exc.offset = imported("cpkg.objects.types_read").find_bad_extension(message)
         raise
     except CodecError as exc:
         _advise(exc, data)
@@ -486,7 +485,7 @@ def _as_bytes(data: Buffer) -> Bytes:
         raise TypeError(
             f"data must be a bytes-like object, not {type(data).__name__}: use load to read a path or a file"
         ) from None
-    return view.cast("B") if view.c_contiguous else view.tobytes()
+    return view.cast("B") if view.c_contiguous and view.nbytes else view.tobytes()
 
 
 def _truncated(message: str, offset: int) -> TruncatedError:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import collections
+import ctypes
 import dataclasses
 import datetime as dt
 import decimal
@@ -143,6 +144,16 @@ def test_errors_of_the_callers_functions_pass(codecs: dumps_loads.Codecs, error:
         lambda: decode(codecs, b"\xd4\x05a", ext_hook=fail),
     ):
         pytest.raises(error, call).match("mine")
+
+
+def test_the_error_of_a_message_in_a_message_keeps_its_offset(codecs: dumps_loads.Codecs) -> None:
+    with pytest.raises(errors.FormatError) as caught:
+        decode(codecs, b"\x92\x00\xc7\x06\x05\x93\x01\x02\xd4D1", ext_hook=lambda code, data: decode(codecs, data))
+    assert caught.value.offset == 3
+
+
+def test_an_empty_buffer_of_two_dimensions(codecs: dumps_loads.Codecs) -> None:
+    pytest.raises(errors.TruncatedError, decode, codecs, (ctypes.c_ubyte * 3 * 0)()).match("the data is empty")
 
 
 def test_what_cannot_be_packed(codecs: dumps_loads.Codecs) -> None:
