@@ -630,8 +630,8 @@ def to_builtins(
     members become their values, times, UUIDs and Decimals become text, and bytes become base64 text. Instances of
     `builtin_types` are not converted. `enc_hook(obj)` returns a replacement for an object of another type; without a
     hook, such an object raises TypeError.
-    Raises ValueError for objects nested more than 1024 deep and for a dict with two keys that become equal, and
-    TypeError for a key that becomes a dict.
+    Raises ValueError for objects nested more than 1024 deep and for a dict with two keys that become equal, TypeError
+    for a key that becomes a dict, and OverflowError for a Timestamp outside the years 1 to 9999.
     """
     types_written.checked_hook("enc_hook", enc_hook)
     builtins_of = imported("cpkg.typed.builtin_types").builtins_of
