@@ -52,7 +52,9 @@ _EXTENSIONS: Final = (*TEXT_KINDS, "ext")
 """The kinds of types whose extension values `Walker._extension` reads."""
 _OF_CALLERS: Final = ("object", "custom")
 """The kinds of types whose values the caller's code creates."""
-_EXACT: Final[dict[str, Callable[[Any], object]]] = {STR: str.__str__, INT: lambda value: int.__add__(value, 0), BIN: bytes}
+_EXACT: Final[dict[str, Callable[[Any], object]]] = {
+    STR: str.__str__, INT: lambda value: int.__add__(value, 0), BIN: bytes
+}  # fmt: skip
 """Functions that convert the values of a family to its own class, from subclasses and mutable buffers."""
 _STACK_ENDED: Final = (
     "the data is nested deeper than the interpreter's stack allows, or a constructor or hook recurses without end"
@@ -358,7 +360,7 @@ class Walker:
         before = self.source.end
         family, value = self.source.look(keys[key])
         self.source.end = before
-        found = _entry(values, family, value)
+        found: Node = _entry(values, family, value)
         if found is MISSING:
             expected = " or ".join([repr(tag) for _, tag in values])
             raise self.fail(expected, _found(family, value), (path, key), keys[key])
