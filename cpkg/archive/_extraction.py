@@ -235,11 +235,11 @@ class Extraction:
             parts = names.target_path(Entry(path + last), settings.strip)
         except UnsafeEntryError:
             return False
+        wanted = settings.wanted
+        if wanted.include or wanted.exclude:
+            run.keep([at for at, name in enumerate(run.names) if wanted.takes(path + text(name))])
         if parts is not None:
             run.directory = directory = parts[:-1]
-            wanted = settings.wanted
-            if wanted.include or wanted.exclude:
-                run.keep([at for at, name in enumerate(run.names) if wanted.takes(path + text(name))])
             if run.names:
                 found = self._pending.get(tuple(directory), set())
                 if self._depends(directory) or not found.isdisjoint(run.names):

@@ -102,6 +102,8 @@ def test_strip_components_and_members(engine: str, tree: Path, tmp_path: Path) -
     assert sorted(os.listdir(tmp_path / "out")) == sorted(set(os.listdir(tree / "sub")) - {"deep", "up"})
     archive.extract(tmp_path / "a.tar.zst", tmp_path / "some", include=["sub/deep", "t?xt"])
     assert sorted(contents(tmp_path / "some")) == ["sub", "sub/deep", "sub/deep/er", "sub/deep/er/file", "text"]
+    found = archive.extract(tmp_path / "a.tar.zst", tmp_path / "some", include="sub/program", strip_components=9)
+    assert not found.problems
 
 
 def test_over_existing_files(engine: str, tree: Path, tmp_path: Path) -> None:
