@@ -217,7 +217,7 @@ class NativeFrames(Frames):
         header.mode, header.uid, header.gid = key
         header.block = block
         self._keys[index : index + 1] = [key]
-        self._models[index : index + 1] = [entry.replace()]  # a copy, which callers cannot change
+        self._models[index : index + 1] = [entry.replace(sparse=None)]  # a copy, which callers cannot change
         self._learned += 1
         self._run.header_count = len(self._keys)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from archives import contents, created, extracted, make_files, member, packed
+from archives import contents, created, extracted, make_files, make_sparse, member, packed
 from web import serving
 
 from cpkg import archive
@@ -40,9 +40,10 @@ def test_select_and_callbacks(engine: str, tree: Path) -> None:
 def test_each_entry_is_reported(engine: str, tree: Path, tmp_path: Path) -> None:
     """Callbacks get archived and extracted entries as they are in the archive, including large and unusual files."""
     os.mkfifo(tree / "fifo")
+    make_sparse(tree / "a", 3, 1 << 20, 5019)
     told: list[archive.Entry] = []
     made = tmp_path / "a.tar.zst"
-    summary = archive.create(made, base=tree, on_entry=told.append, frame_size=64 << 10)
+    summary = archive.create(made, base=tree, on_entry=told.append, frame_size=64 << 10, sparse=True)
     stored = list(archive.entries(made))
     assert [entry.replace(position=None) for entry in stored] == told
     assert len(told) == summary.entries
