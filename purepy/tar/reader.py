@@ -274,7 +274,8 @@ class TarReader:
             if flag in _NO_MEMBERS:
                 if flag != b"V":
                     raise ArchiveError(f"the archive contains a {_NO_MEMBERS[flag]}, which is not supported")
-                self.content.skip(within(number(block[124:136]), 0, SIZE_MAX, "size"))
+                size = within(number(block[124:136]), 0, SIZE_MAX, "size")
+                self.content.skip(size + padding(size))
                 continue
             if self._global:
                 pax = {**self._global, **pax}

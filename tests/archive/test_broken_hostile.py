@@ -153,6 +153,11 @@ def test_signed_checksums_and_old_archives(engine: str, tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "out" / "d")
 
 
+def test_a_volume_label_with_data(engine: str) -> None:
+    made = zstd.compress(changed({156: b"V"}) + header_of("name", b"data") + bytes(1024))
+    assert [entry.name for entry in archive.entries(io.BytesIO(made))] == ["name"]
+
+
 def test_the_last_of_several_pax_headers_counts(engine: str, tmp_path: Path) -> None:
     """The same holds for GNU tar, bsdtar and Go."""
     names = "first" * 30, "second" * 30
