@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from http.cookies import CookieError
 from typing import Any, ClassVar, Final, Literal
 
 import cpkg
@@ -86,7 +87,7 @@ class MsgpackSerializer:
         try:
             value = cpkg.loads(data, max_output_size=self.max_output_size)
             return _response(value.data) if type(value) is msgpack.ExtType and value.code == _RESPONSE else value
-        except LimitError:
+        except (LimitError, EntryError):
             raise
         except CodecError as exc:
             raise EntryError(

@@ -85,10 +85,15 @@ def test_cache_page_stores_responses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"\x90", msgpack.packb([200, "OK", 5, [], b""]), msgpack.packb(["x", "", {}, [], b""])]
+    "data",
+    [
+        *(b"", b"\x90"),
+        *map(msgpack.packb, ([200, "OK", 5, [], b""], ["x", "", {}, [], b""], [float("inf"), "", {}, [], b""])),
+        *map(msgpack.packb, ([200, "", {}, ["(=x"], b""], [200, "", {"Content-Type": "a; charset=b"}, [], "\xe9"])),
+    ],
 )
 def test_a_response_that_is_damaged(data: bytes) -> None:
-    with pytest.raises(EntryError, match="does not contain a response that was stored"):
+    with pytest.raises(EntryError, match=r"^the entry does not contain a response that was stored"):
         MsgpackSerializer().loads(msgpack.packb(msgpack.ExtType(ord("H"), data)))
 
 
