@@ -231,7 +231,7 @@ class Reader(Exclusive, Generic[Record]):
 
     def _pieces(self, start: int, stop: int) -> Iterator[Frame | Gap]:
         layout = self._layout
-        if start >= stop:
+        if start >= stop and layout.total:
             return
         for piece in layout.pieces(max(layout.find(start), 0)):
             if piece.first >= stop and (piece.first > stop or stop < layout.total):
@@ -303,7 +303,7 @@ class Reader(Exclusive, Generic[Record]):
     def _stepped(self, wanted: range) -> list[Record]:
         """Return the records with these numbers, in ascending order; skip and raise what iterating over them does."""
         found: list[Record] = []
-        for piece in self._pieces(wanted.start, wanted[-1] + 1) if wanted else ():
+        for piece in self._pieces(*((wanted.start, wanted[-1] + 1) if wanted else (0, 0))):
             inside = within(wanted, piece.first, piece.first + piece.records)
             try:
                 if isinstance(piece, Frame):

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, Generic, overload
@@ -122,9 +122,11 @@ class Shards(Generic[Record]):
 
     def _each(self, way: Callable[..., Iterator[Any]], start: int, stop: int, _step: int) -> Iterator[Any]:
         """Yield what `way(reader, first, last)` yields for the records of each file from number `start` to `stop`."""
-        for file in range(bisect_right(self._ends, start), len(self._readers)):
+        if start >= stop and len(self):
+            return
+        for file in range(bisect_left(self._ends, start), len(self._readers)):  # from a file without records, if any
             begin = self._begin(file)
-            if begin >= stop:
+            if begin >= stop and stop < len(self):
                 return
             yield from way(self._readers[file], max(start - begin, 0), min(stop, self._ends[file]) - begin)
 

@@ -90,6 +90,6 @@ def _by_frames(place: str, layout: Layout, count: int) -> Iterator[Split]:
             yield Split(place, start, at, first, part.total, part)
             begun = at * count // layout.end
             start, first, number_before = at, part.total, number
-    if layout.total > first:
+    if layout.total > first or (layout.gaps and not layout.total):
         part = layout.part(number_before, len(layout))
         yield Split(place, start, part.end, first, part.total, part)

@@ -165,6 +165,19 @@ def test_iterating_continues_after_damage_without_lost_records(path: Path, is_fi
         assert list(reader.iter(6)) == reader[6:] == numbered(6, 24)
 
 
+def test_damage_in_a_file_without_records(path: Path) -> None:
+    """The header of another file's frame follows the damage, so the file is not one whose writer was killed."""
+    wrecked = path.with_name("wrecked.rec")
+    wrecked.write_bytes(fmt.file_header(bytes(8)) + path.read_bytes()[fmt.FILE_HEADER_SIZE - 1 :])
+    for place in (wrecked, [wrecked, path], [path, wrecked]):
+        with records.open(place, threads=1) as reader:
+            each_raises(records.DamagedError, lambda: list(reader), lambda: list(reader.batches()))
+    with records.open(wrecked, threads=1) as reader:
+        each_raises(records.DamagedError, lambda: reader[:], lambda: reader[::-2])
+    (part,) = records.splits(wrecked, 4)
+    each_raises(records.DamagedError, lambda: list(part.read()))
+
+
 @pytest.mark.parametrize("damaged", [(0, 1, 2, 3), (1,), (3,)])
 def test_the_mark_of_lost_records_is_damaged(path: Path, damaged: tuple[int, ...]) -> None:
     """Then only the index knows that records were lost, and the next writer removes it and may be killed."""
