@@ -61,6 +61,15 @@ def _link(source: int, name: bytes, parent: int, new_name: bytes) -> None:
             raise
 
 
+def _device(numbers: tuple[int, int]) -> int:
+    """Return a device number for mknod; raises OSError for a major or minor number that this system cannot have."""
+    with Suppressed(AttributeError, OverflowError, ValueError):  # Windows has no makedev
+        device = os.makedev(*numbers)
+        if (os.major(device), os.minor(device)) == tuple(numbers):  # PyPy may drop bits
+            return device
+    raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+
+
 def _umask() -> int:
     """Return the umask of the process, 0o7777 if unknown; os.umask is not used, because it also changes the umask."""
     with (
@@ -362,7 +371,7 @@ class Tree:
             make = partial(system.mkfifo, mode=mode)
         else:
             kind = stat.S_IFCHR if entry.type == CHARACTER else stat.S_IFBLK
-            make = partial(system.mknod, mode=mode | kind, device=os.makedev(*entry.device))
+            make = partial(system.mknod, mode=mode | kind, device=_device(entry.device))
         is_owned = settings.owns or entry.type != SYMLINK
         if is_owned and not self._has_proc and not system.IS_BY_PATH:
             self._make_privately(make, entry, mode, parent, base)

@@ -12,7 +12,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from archives import contents, fixed, header_of, member, packed
+from archives import contents, extracted, fixed, header_of, member, packed
 
 from cpkg import archive, zstd
 from cpkg.archive._settings import ContentLimit
@@ -78,6 +78,14 @@ def test_links_that_lead_out_and_devices(engine: str, message: str, places: tupl
             archive.extract(io.BytesIO(packed(each, ("link/evil", b"1"))), out)
         assert os.listdir(out) == []
     assert untouched(outside)
+
+
+@pytest.mark.parametrize("number", [1 << 31, (1 << 32) - 1])
+def test_a_device_number_beyond_those_of_the_system(engine: str, number: int, tmp_path: Path) -> None:
+    devices = [member("dev", tarfile.CHRTYPE, devmajor=number), member("dev", tarfile.BLKTYPE, devminor=number)]
+    problems = extracted(packed(*devices, ("file", b"data")), tmp_path, filter="tar")
+    assert [type(problem.error) for problem in problems] == [OSError, OSError]
+    assert os.listdir(tmp_path) == ["file"]
 
 
 @pytest.mark.parametrize("filter", ["data", "tar", "fully_trusted"])
