@@ -12,7 +12,7 @@ from cpkg._places import Place
 from cpkg.records.decoding import read_dictionary
 from cpkg.records.layout import Layout, new_token
 from cpkg.records.loading import load
-from cpkg.records.reader import Reader
+from cpkg.records.reader import Reader, reader_of
 from cpkg.records.settings import WriterSettings
 from cpkg.records.sources import open_source, open_target
 from cpkg.records.writer import Writer
@@ -33,18 +33,13 @@ def open_reader(
 
         return Shards(place, threads=threads, errors=errors, options=options)
     try:
-        source = open_source(place)
+        return reader_of(place, threads, errors, options)
     except (IsADirectoryError, PermissionError):  # PermissionError on Windows
         if not isinstance(place, (str, bytes, os.PathLike)) or not os.path.isdir(place):
             raise
         from cpkg.records.shards import Shards
 
         return Shards(_files_in(os.fsdecode(place)), threads=threads, errors=errors, options=options)
-    try:
-        return Reader(source, threads=threads, errors=errors, options=options)
-    except BaseException:
-        source.close()
-        raise
 
 
 def _files_in(folder: str) -> list[str]:

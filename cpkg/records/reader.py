@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeAlias
 
     from cpkg import zstd
+    from cpkg._places import Place
     from cpkg.records.reading_ahead import Prepared
 
     _Call: TypeAlias = "tuple[Frame | Gap, Source | bytes, bool]"
@@ -506,7 +507,7 @@ class Reader(Exclusive, Generic[Record]):
         """
         if not self._source.place:
             raise TypeError("cannot pickle a Reader of a file object or descriptor: open the file by its path or URL")
-        return _reopened, (self._source.place, *self._arguments)
+        return reader_of, (self._source.place, *self._arguments)
 
     def __enter__(self) -> Reader[Record]:
         return self
@@ -515,8 +516,14 @@ class Reader(Exclusive, Generic[Record]):
         self.close()
 
 
-def _reopened(place: str, threads: int | None, errors: str, options: dict[str, object]) -> Reader:
-    return Reader(open_source(place), threads=threads, errors=errors, options=options)
+def reader_of(place: Place, threads: int | None, errors: str, options: dict[str, object]) -> Reader:
+    """Return a Reader of the record file at a place; closes the file if it cannot be read."""
+    source = open_source(place)
+    try:
+        return Reader(source, threads=threads, errors=errors, options=options)
+    except BaseException:
+        source.close()
+        raise
 
 
 def records_of(streams: Iterator[Iterable[Any]]) -> Iterator[Any]:

@@ -11,8 +11,7 @@ from typing import Any, Generic, overload
 
 from cpkg._places import Place
 from cpkg.records.errors import DamagedError, about
-from cpkg.records.reader import Reader, ascending, index_of, records_of, within
-from cpkg.records.sources import open_source
+from cpkg.records.reader import Reader, ascending, index_of, reader_of, records_of, within
 from cpkg.records.typed_records import Record
 
 
@@ -33,8 +32,7 @@ class Shards(Generic[Record]):
         self._readers: list[Reader[Record]] = []
         try:
             for place in places:
-                source = open_source(place)
-                self._readers.append(Reader(source, threads=threads, errors=errors, options=options))
+                self._readers.append(reader_of(place, threads, errors, options))
         except BaseException:
             self.close()
             raise
@@ -153,7 +151,11 @@ class Shards(Generic[Record]):
 
 def _reopened(readers: list[tuple[Callable[..., Reader], tuple[object, ...]]]) -> Shards:
     shards: Shards = Shards([], threads=None, errors="raise", options={})
-    for function, arguments in readers:
-        shards._readers.append(function(*arguments))
+    try:
+        for function, arguments in readers:
+            shards._readers.append(function(*arguments))
+    except BaseException:
+        shards.close()
+        raise
     shards._ends = list(accumulate(map(len, shards._readers)))
     return shards

@@ -372,7 +372,7 @@ def test_a_handlers_error_in_the_middle_of_a_batch(path: Path) -> None:
 
 def test_a_handlers_error_while_a_folder_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_all(tmp_path / "a.rec", [1])
-    monkeypatch.setattr(opening, "open_source", raising(TimeoutError("mine")))
+    monkeypatch.setattr(opening, "reader_of", raising(TimeoutError("mine")))
     with pytest.raises(TimeoutError, match="mine"):
         records.open(tmp_path)
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import io
 import pickle
 import random
@@ -21,6 +22,7 @@ import purepy.base.crew
 from cpkg import records
 from cpkg.records import checking, taking
 from cpkg.records.decoding import Decoder
+from cpkg.records.positions import PathSource
 from purepy.base.errors import LimitError
 
 ALL = numbered(300)
@@ -146,6 +148,21 @@ def test_a_place_is_that_of_the_time_of_opening(tmp_path: Path, monkeypatch: pyt
         with reader, pickle.loads(pickle.dumps(reader)) as copy:
             assert list(copy) == ["right"]
     assert [row for split in splits for row in split.read()] == ["right"]
+
+
+def test_files_are_closed_if_one_of_them_cannot_be_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = [path.with_name("first.rec"), path]
+    for place in places:
+        write_all(place, [1])
+    with records.open(path) as reader, records.open(places) as shards:
+        pickled = [pickle.dumps(each) for each in (reader, shards)]
+    path.write_bytes(bytes(500))
+    close, closed = PathSource.close, []
+    monkeypatch.setattr(PathSource, "close", lambda source: closed.append(source.name) or close(source))
+    for act in (lambda: records.open(places), *(functools.partial(pickle.loads, data) for data in pickled)):
+        with pytest.raises(records.RecordsError, match="not a cpkg record file"):
+            act()
+    assert sorted(closed) == sorted(map(str, [path, *places, *places]))
 
 
 @pytest.mark.parametrize("step", [1, 2])
