@@ -75,10 +75,8 @@ def _named(url: str) -> list[str]:
             names = fs.glob(path)
         return [fs.unstrip_protocol(name) for name in sorted(names)]
     if os.path.isdir(url):
-        url = os.path.join(glob.escape(url), "*" + _SUFFIX)
-    elif os.path.exists(url):
-        return [url]
-    return sorted(glob.glob(url))
+        return [os.path.join(url, name) for name in sorted(os.listdir(url)) if name.endswith(_SUFFIX)]
+    return [url] if os.path.exists(url) else sorted(glob.glob(url))
 
 
 def partitions(urls: Urls, partition_size: int = PARTITION_SIZE) -> list[records.Split]:

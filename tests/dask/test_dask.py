@@ -226,7 +226,8 @@ def test_a_folder_that_is_written_from_itself(place: str) -> None:
     """Old parts are read until the new ones are complete, and other files stay."""
     numbers = dask.bag.from_sequence(range(300), npartitions=3)
     cpkg.dask.write_records(numbers, f"{place}/", overwrite=True, frame_size=50)
-    write_all(f"{place}/part-notes.rec", ["mine"])
+    for name in ("part-notes", ".hidden"):
+        write_all(f"{place}/{name}.rec", ["mine"])
     bag = cpkg.dask.read_records([f"{place}/part-{number:05d}.rec" for number in range(3)], partition_size=200)
     write = partial(cpkg.dask.write_records, bag, place)
     each_raises(FileExistsError, write, lambda: write(compute=False).compute())
@@ -234,8 +235,8 @@ def test_a_folder_that_is_written_from_itself(place: str) -> None:
     assert len(written) == bag.npartitions > 3
     assert cpkg.dask.read_records(written).compute() == list(range(300))
     cpkg.dask.write_records(cpkg.dask.read_records(written).repartition(npartitions=1), place, overwrite=True)
-    assert names(place) == ["part-00000.rec", "part-notes.rec"]
-    assert len(cpkg.dask.find(place)) == 2
+    assert names(place) == [".hidden.rec", "part-00000.rec", "part-notes.rec"]
+    assert len(cpkg.dask.find(place)) == 3
 
 
 def test_a_write_that_fails_leaves_nothing(place: str) -> None:
