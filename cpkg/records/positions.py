@@ -255,27 +255,30 @@ class FileTarget(Target):
     A file object or descriptor, which the caller closes, or an Upload, which this object closes.
 
     After an error or an interruption in `write`, it is unknown how much was written: `is_broken` is set, and further
-    calls of `write` raise OSError.
+    calls of `write` raise OSError. So do calls that would have to replace bytes, because bytes cannot be removed.
     """
 
     def __init__(self, file: object) -> None:
         self._file: File = file if not isinstance(file, int) else open(file, "wb", buffering=0, closefd=False)  # noqa: SIM115
         self._is_owned = isinstance(file, Upload)
         self._done = 0
+        self._last: tuple[int, int, bytes] | None = None  # of the last write: offset, size, and a head with a CRC
         self.name = _name_of(self._file)
 
     def write(self, offset: int, data: bytes) -> None:
-        if self.is_broken:
+        call = offset, len(data), data[:16]
+        if call == self._last and not self.is_broken:
+            return  # all of it was written before the caller was interrupted
+        if self.is_broken or offset != self._done:
+            self.is_broken = True
             raise OSError(
                 errno.EIO,
                 "an earlier write failed, and its data in the file object cannot be removed: write to a new file",
                 self.name or None,
             )
-        if offset + len(data) == self._done:
-            return  # all of it was written before the caller was interrupted
         self.is_broken = True
         write_all(self._file, data)
-        self._done = offset + len(data)
+        self._last, self._done = call, offset + len(data)
         self.is_broken = False
 
     def flush(self) -> None:

@@ -141,6 +141,20 @@ def test_a_file_object_that_fails_takes_no_more() -> None:
     writer._closed = True
 
 
+def test_a_file_object_takes_no_record_after_the_index(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with path.open("wb") as file:
+        writer = records.open(file, "wb", fsync="close", threads=1)
+        writer.append(1)
+        with monkeypatch.context() as patch:
+            patch.setattr(positions.os, "fsync", raising(OSError(errno.EIO, "no disk")))
+            each_raises(OSError, writer.close, writer.close, match="no disk")
+        writer.append(2)
+        each_raises(OSError, writer.close, writer.flush, match="cannot be removed")
+        writer.discard()
+    assert records.verify(path).ok
+    assert read_all(path) == [1]
+
+
 @pytest.mark.parametrize("mode", ["wb", "ab"])
 def test_a_second_writer_is_refused(path: Path, mode: str) -> None:
     written(path, 5)
