@@ -58,8 +58,10 @@ def _dataclass_fields(cls: Annotation, scopes: Scopes) -> Fields:
         if kind == "_FIELD_CLASSVAR":
             continue
         owner = next((base for base, fields in declared if fields.get(field.name) is field), cls)
-        default = MISSING if field.default is dataclasses.MISSING else field.default
-        factory = None if field.default_factory is dataclasses.MISSING else field.default_factory
+        # cloudpickle copies a class of __main__ and, with it, the object MISSING
+        missing = type(dataclasses.MISSING)
+        default = MISSING if isinstance(field.default, missing) else field.default
+        factory = None if isinstance(field.default_factory, missing) else field.default_factory
         required = field.init and default is MISSING and factory is None
         made = Field(field.name, "", _UNREAD, required, default, factory)
         made.doc = getattr(field, "doc", None) or ""  # of dataclasses from 3.14 on

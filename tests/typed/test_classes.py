@@ -670,6 +670,22 @@ def test_classes_are_freed():
     assert [reference() for reference in references] == [None, None]
 
 
+def test_a_dataclass_that_was_pickled_by_value():
+    """As cloudpickle does with classes of `__main__`: dataclasses.MISSING is copied with the fields."""
+
+    @dataclass
+    class Point:
+        x: int
+        y: int = 2
+        z: List[int] = field(default_factory=list)
+
+    for each in dataclasses.fields(Point):
+        each.default, each.default_factory = copy.copy(each.default), copy.copy(each.default_factory)
+    assert dataclasses.fields(Point)[0].default is not dataclasses.MISSING
+    assert decode_in_all_ways({"x": 1}, Point) == Point(1)
+    assert "'x'" in refusals({}, Point)
+
+
 def test_kept_data_pickles_as_none():
     @dataclass
     class Kept:
