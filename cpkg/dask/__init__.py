@@ -386,12 +386,13 @@ def _frame(split: records.Split, types: dict[str, object], options: dict[str, An
 
     columns: dict[str, list[object]] = {name: [] for name in types}
     getters = _columns.getters(options["type"], columns) if "type" in options else None
-    first = _first(split, options)
+    first, count = _first(split, options), 0
     with _naming(split):
         for batch in split.batches(**options):
             if getters is None:
-                _columns.check_maps(batch, len(next(iter(columns.values()), ())), first)
+                _columns.check_maps(batch, count, first)
+            count += len(batch)
             for name, values in columns.items():
                 values += map(getters[name], batch) if getters is not None else [row.get(name) for row in batch]
         filled = {name: _columns.column(name, values, types[name], first) for name, values in columns.items()}
-    return pandas.DataFrame(filled, columns=list(types))
+    return pandas.DataFrame(filled, columns=list(types), index=pandas.RangeIndex(count))

@@ -100,6 +100,7 @@ def test_columns_by_the_fields(path: Path) -> None:
             assert pandas.isna(found) if value is None else found == value
     some = cpkg.dask.to_dataframe(path, type=Visit, columns=["name", "id"], partition_size=1000).compute()
     assert list(some.columns) == ["name", "id"]
+    assert len(cpkg.dask.to_dataframe(path, columns=[]).compute()) == len(some) == 200
     meta = {"at": "datetime64[us, UTC]", "id": "int32", "nothing": "object"}
     other = cpkg.dask.to_dataframe(path, type=Visit, meta=meta).compute()
     assert str(other.dtypes["at"]) == "datetime64[us, UTC]"
