@@ -134,7 +134,8 @@ def write_records(
     Raises FileExistsError if the folder has parts and `overwrite` is false; this is checked before anything is
     computed, and again before the files are moved.
     """
-    folder = _Folder(os.fspath(url).rstrip("/"), overwrite)
+    # the slashes of a root, such as memory://, stay
+    folder = _Folder(re.sub(r"(?<=[^/:])/+$", "", os.fspath(url)) or os.curdir, overwrite)
     parts = bag.to_delayed()
     try:
         begun = folder.begin() if compute else dask.delayed(_Folder.begin)(folder)

@@ -239,6 +239,17 @@ def test_a_folder_that_is_written_from_itself(place: str) -> None:
     assert len(cpkg.dask.find(place)) == 3
 
 
+@pytest.mark.parametrize("url", ["memory://", ""])
+def test_a_write_to_a_root_or_the_working_directory(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with dask.config.set(scheduler="sync"):
+        written = cpkg.dask.write_records(dask.bag.from_sequence(range(3), npartitions=1), url)
+        assert cpkg.dask.read_records(written).compute() == [0, 1, 2]
+    assert os.listdir(tmp_path) == ([] if url else ["part-00000.rec"])
+    if url:
+        fsspec.filesystem("memory").rm("/part-00000.rec")
+
+
 def test_a_write_that_fails_leaves_nothing(place: str) -> None:
     bag = dask.bag.from_sequence(range(4), npartitions=4)
     failing = [bag.map(dask_work.refused, error) for error in (ValueError, KeyboardInterrupt)]
