@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import random
@@ -16,6 +17,7 @@ import pytest
 from odd_files import Counting, Target
 from zstd_data import trained
 
+from purepy.zstd.files.writer import WriteFile
 from purepy.zstd.seekable.table import SeekTable, read_seek_table
 
 FRAME = 3000
@@ -123,6 +125,16 @@ def test_appending(zstd: ModuleType, path: Path, checksums: bool) -> None:
     assert path.read_bytes() == b"no table"
 
 
+def test_a_table_that_cannot_be_removed(zstd: ModuleType, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a file to which the system lets programs only append; another table must not follow the table."""
+    path.write_bytes(packed(zstd))
+    before = path.read_bytes()
+    monkeypatch.setattr(WriteFile, "truncate", lambda *_: os.truncate("/nowhere/file", 0))
+    pytest.raises(OSError, zstd.SeekableZstdFile, path, "a")
+    gc.collect()
+    assert path.read_bytes() == before
+
+
 def test_nothing(zstd: ModuleType, path: Path) -> None:
     path.write_bytes(b"")
     for _ in range(2):
@@ -169,10 +181,13 @@ def test_a_missing_seek_table_is_reported_or_replaced_by_a_scan(zstd: ModuleType
     frames.insert(3, b"\x50\x2a\x4d\x18\x03\x00\x00\x00abc")
     data = b"".join(frames)
     path.write_bytes(data)
-    with pytest.raises(zstd.SeekableFormatError, match=r"no seek table, or is truncated.*scan=True"):
+    with pytest.raises(zstd.SeekableFormatError, match=r"no seek table, or is truncated.*scan=True") as caught:
         zstd.SeekableZstdFile(path)
+    assert not caught.value.has_table
     index = path.with_name("file.zst.seek")
-    pytest.raises(zstd.SeekableFormatError, zstd.SeekableZstdFile, path, index=True).match("missing or does not fit")
+    with pytest.raises(zstd.SeekableFormatError, match="missing or does not fit") as caught:
+        zstd.SeekableZstdFile(path, index=True)
+    assert not caught.value.has_table
     assert not index.exists()
     for more in ({"scan": True}, {"scan": True, "index": True}, {"index": True}, {"index": index}):
         with zstd.SeekableZstdFile(path, **more) as file:
@@ -448,6 +463,18 @@ def test_data_that_is_no_frame_is_reported(zstd: ModuleType) -> None:
         caught = pytest.raises(zstd.ZstdError, next, frames)
         assert caught.value.offset == len(first) + offset
         assert found[0].size == len(first)
+
+
+def test_offsets_of_damage_count_from_the_start_of_the_file(zstd: ModuleType) -> None:
+    options = {zstd.CompressionParameter.checksum_flag: 1, zstd.CompressionParameter.content_size_flag: 0}
+    first = zstd.compress(NUMBERED[:5000], options=options)
+    second = zstd.compress(NUMBERED[:3000], options=options)[:-4] + b"sum?"
+    table = SeekTable(checksums=False)
+    table.append(len(first), 5000)
+    table.append(len(second), 3000)
+    file = zstd.SeekableZstdFile(io.BytesIO(first + second + table.to_bytes()))
+    for call in (file.read, lambda: zstd.index_frames(first + second)):
+        assert pytest.raises(zstd.ZstdError, call).value.offset >= len(first)
 
 
 @pytest.mark.parametrize("reads", range(12))

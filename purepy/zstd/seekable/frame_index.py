@@ -12,7 +12,7 @@ from purepy.base.errors import SeekableFormatError, ZstdError
 from purepy.base.new_files import NewFile
 from purepy.base.reading import read_some
 from purepy.zstd.format.chunks import decompressed
-from purepy.zstd.format.error_codes import truncated_error
+from purepy.zstd.format.error_codes import moved
 from purepy.zstd.format.scanner import Frame, scan_frames
 from purepy.zstd.seekable.table import SIZE_MAX, SeekTable
 
@@ -53,10 +53,11 @@ def _counted(decompressor: Decompressor, file: BinaryIO, frame: Frame) -> int:
             position += len(data)
             yield data
 
-    def truncated(given: int) -> ZstdError:
-        return truncated_error(frame.offset + given)
-
-    return sum(map(len, decompressed(decompressor, chunks(), _PIECE, truncated=truncated)))
+    try:
+        return sum(map(len, decompressed(decompressor, chunks(), _PIECE)))
+    except ZstdError as exc:
+        moved(exc, frame.offset)
+        raise
 
 
 def index_name(index: Name | bool | None, filename: object) -> str | bytes | None:

@@ -163,6 +163,9 @@ class _FrameReader:
             data = self._more()
             if not data:
                 raise self._lie(f"it has {self.end - self.position} fewer bytes of content than the table states")
+        return self._content_of(data, size)
+
+    def _content_of(self, data: bytes, size: int) -> bytes:
         try:
             content: bytes = self._decompressor.decompress(data, size)
         except ZstdError as exc:
@@ -190,7 +193,7 @@ class _FrameReader:
             data = self._more() if self._decompressor.needs_input else b""
             if not data and self._decompressor.needs_input:
                 raise self._lie("it is incomplete at the end that the table states")
-            if self._decompressor.decompress(data, 1):
+            if self._content_of(data, 1):
                 raise self._lie("it has more content than the table states")
         if self._checksum is None:
             return

@@ -81,6 +81,14 @@ class TableWriter(CompressWriter):
     _has_table = False
     compressor: FrameCompressor
 
+    def attach(self, fp: object, close_fp: bool) -> None:
+        """Set the file, as the base does; remove the table of a file opened to append, which `close` writes again."""
+        self._refused = True  # until then, closing leaves the file as it is
+        super().attach(fp, close_fp)
+        if close_fp and self._fp.mode == "ab":
+            self._fp.truncate(self.compressor.table.compressed_size)
+        self._refused = False
+
     def write(self, data: Buffer, /) -> int:
         if self._has_table:
             raise ValueError("cannot write: close() has already written the seek table; call close() again to finish")

@@ -14,10 +14,10 @@ import os
 import sys
 from typing import TYPE_CHECKING, BinaryIO, Callable, ClassVar
 
+from purepy.base.cores import checked_int
 from purepy.base.errors import SeekableFormatError
 from purepy.zstd.files.writer import CompressWriter
 from purepy.zstd.files.zstd_file import ZstdFile
-from purepy.zstd.format.error_codes import located
 from purepy.zstd.format.locks import release
 from purepy.zstd.format.parameters import CompressionParameter
 from purepy.zstd.format.rules import LEVEL_MIN
@@ -35,6 +35,7 @@ _LEVEL_KEY = int(CompressionParameter.compression_level)
 
 _FRAME_SIZE_DEFAULT = 4 << 20
 """With pyzstd's default of 1 GiB few files would be seekable; frames of 4 MiB make files 2 % larger."""
+_ADVICE = "if no frame is truncated, scan=True finds the frames by reading through the file"
 _READ_SIZE_DEFAULT, _WRITE_SIZE_DEFAULT = 131075, 131591  # pyzstd's defaults, which no longer have an effect there
 
 
@@ -110,6 +111,7 @@ class SeekableZstdFile(ZstdFile):
                 raise ValueError("read_size, scan and index are for reading")
             if write_size <= 0:
                 raise ValueError(f"write_size must be positive, not {write_size}")
+            max_frame_content_size = checked_int("max_frame_content_size", max_frame_content_size)
             if not 0 < max_frame_content_size <= self.FRAME_MAX_D_SIZE:
                 raise ValueError(
                     f"max_frame_content_size must be 1 to {self.FRAME_MAX_D_SIZE}, not {max_frame_content_size}"
@@ -128,8 +130,6 @@ class SeekableZstdFile(ZstdFile):
             self._table = table
             self._frame_size = max_frame_content_size
         super().__init__(filename, mode, level=level, options=options, zstd_dict=zstd_dict)
-        if kind == "a":
-            self._fp.truncate(table.compressed_size)  # the table is written again, after the new frames
 
     def _new_writer(
         self,
@@ -184,7 +184,9 @@ class SeekableZstdFile(ZstdFile):
             return read_seek_table(fp)
         except SeekableFormatError as exc:
             if not self._scan and self._index is None:
-                raise _with_advice(exc) from None
+                exc.advice = _ADVICE
+                raise
+            has_table = exc.has_table
         if self._index is not None:
             try:
                 with open(self._index, "rb") as file:
@@ -192,7 +194,9 @@ class SeekableZstdFile(ZstdFile):
             except (FileNotFoundError, SeekableFormatError) as exc:
                 if not self._scan:
                     text = f"the index {os.fsdecode(self._index)} is missing or does not fit: {exc}"
-                    raise _with_advice(SeekableFormatError(text)) from None
+                    error = SeekableFormatError(text)
+                    error.advice, error.has_table = _ADVICE, has_table
+                    raise error from None
         table = index_frames(sys.modules[self._backend], fp, zstd_dict, options)
         if self._index is not None:
             write_index(self._index, table)
@@ -248,8 +252,3 @@ def _has_table(file: BinaryIO) -> bool:
         return not file.seek(0, io.SEEK_END) or bool(read_seek_table(file) is not None)
     except SeekableFormatError:
         return False
-
-
-def _with_advice(exc: SeekableFormatError) -> SeekableFormatError:
-    text = f"{exc}; if no frame is truncated, scan=True finds the frames by reading through the file"
-    return located(SeekableFormatError(text), exc.offset)
