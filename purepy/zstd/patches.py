@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from purepy.base.buffers import as_bytes
+from purepy.base.buffers import as_bytes, memory_of
 from purepy.zstd.format.backend_methods import BackendMethods
 from purepy.zstd.format.parameters import CompressionParameter, DecompressionParameter
 from purepy.zstd.format.rules import WINDOW_LOG_MAX, WINDOW_LOG_MIN
@@ -39,7 +39,7 @@ class Patches(BackendMethods):
         `level` means the same as in `compress`.
         """
         old = as_bytes(old)
-        with memoryview(new) as view:
+        with memory_of(new) as view:
             size = len(old) + view.nbytes
         parameter = CompressionParameter
         options = {

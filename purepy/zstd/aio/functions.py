@@ -12,6 +12,7 @@ import functools
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any, Callable
 
+from purepy.base.buffers import memory_of
 from purepy.zstd.aio.file import Opening
 from purepy.zstd.aio.work import STEP, in_thread, joined
 from purepy.zstd.format.backend_methods import BackendMethods
@@ -57,7 +58,7 @@ class AsyncFunctions(BackendMethods):
         must not change before the thread has ended.
         """
         backend = self._backend
-        with memoryview(data) as view:
+        with memory_of(data) as view:
             size = view.nbytes
 
         def work(check: Callable[[], None]) -> bytes:
@@ -85,7 +86,7 @@ class AsyncFunctions(BackendMethods):
         change before the thread has ended.
         """
         backend = self._backend
-        memoryview(data).release()
+        memory_of(data).release()
 
         def work(check: Callable[[], None]) -> bytes:
             pieces = backend.decompress_iter(

@@ -85,6 +85,7 @@ class Streams(BackendMethods):
 
         plan = plan_compression(self._backend, threads, frame_size, level, options, zstd_dict)
         self._backend.ZstdCompressor().set_pledged_input_size(size)  # checks it
+        size = size_argument(size, "size")
         return compressed_pieces(plan, source, _positive(read_size, "read_size"), size, read)
 
     def _compressed(self, compressor: Compressor, chunks: Iterator[Buffer]) -> Generator[bytes, None, None]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from purepy.base.buffers import as_bytes, view_of
+from purepy.base.buffers import as_bytes, memory_of, view_of
 from purepy.base.cores import python_runs_in_parallel
 from purepy.base.pypy import JIT
 from purepy.base.reading import read_some
@@ -66,7 +66,7 @@ def chunks_of(source: Readable | Iterable[Buffer], read_size: int) -> Iterator[B
 def nbytes(chunk: Buffer) -> int:
     if isinstance(chunk, (bytes, bytearray)):
         return len(chunk)
-    with memoryview(chunk) as view:
+    with memory_of(chunk) as view:
         return view.nbytes
 
 

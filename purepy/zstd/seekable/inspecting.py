@@ -12,11 +12,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from purepy.base.buffers import view_of
+from purepy.base.cores import checked_threads
 from purepy.base.errors import SeekableFormatError
 from purepy.base.reading import read_full
 from purepy.zstd.format import scanner
 from purepy.zstd.format.backend_methods import BackendMethods
 from purepy.zstd.format.error_codes import located, output_limit_error
+from purepy.zstd.format.parameters import size_argument
 from purepy.zstd.seekable.frame_index import index_frames
 from purepy.zstd.seekable.table import SEEKABLE_MAGIC, SeekTable, read_seek_table
 
@@ -107,6 +109,8 @@ class Extras(BackendMethods):
         ZstdError for data that does not consist of complete frames, and SeekableFormatError for a table that does not
         match.
         """
+        max_output_size = size_argument(max_output_size, "max_output_size")
+        checked_threads(0 if threads is None else threads)
         with _opened(source) as file:
             frames = skippable = checksums = 0
             bounds = []
