@@ -351,6 +351,10 @@ def test_only_a_failed_init_may_be_repeated(zstd: ModuleType) -> None:
     assert raw.dict_content == DATA[:5000]
     assert zstd.decompress(begun + compressor.flush(), raw) == DATA
     assert content + decompressor.decompress(frame[8:]) == DATA
+    for kind in (zstd.ZstdCompressor, zstd.ZstdDecompressor):
+        made = kind.__new__(kind)
+        again = type("Again", (), {"__index__": lambda self, made=made: made.__init__() or 20})
+        pytest.raises(RuntimeError, made.__init__, options={100: again()}).match("is already initialized")
     made = zstd.ZstdDict.__new__(zstd.ZstdDict)
     pytest.raises(ValueError, made.__init__, b"abc", is_raw=True).match("short")
     made.__init__(DATA[:50], is_raw=True)

@@ -130,7 +130,10 @@ static int compressor_init(PyObject *self, PyObject *args, PyObject *kwargs)
         preset = plain_settings(level);
     if (preset == NULL && !PyErr_Occurred())
         preset = call_presets("compression_of", "OOO", level, options, dictionary);
-    int result = preset == NULL ? -1 : compressor_open(compressor, preset);
+    /* reading the arguments may have called Python code, which may have initialized the object */
+    int result = preset == NULL ? -1 : check_first_init(self, compressor->preset);
+    if (result == 0)
+        result = compressor_open(compressor, preset);
     Py_XDECREF(preset);
     return result;
 }

@@ -87,7 +87,10 @@ static int decompressor_init(PyObject *self, PyObject *args, PyObject *kwargs)
     else {
         preset = call_presets("decompression_of", "OO", dictionary, options);
     }
-    int result = preset == NULL ? -1 : decompressor_open(decompressor, preset, is_multi_frame, 0);
+    /* reading the arguments may have called Python code, which may have initialized the object */
+    int result = preset == NULL ? -1 : check_first_init(self, decompressor->preset);
+    if (result == 0)
+        result = decompressor_open(decompressor, preset, is_multi_frame, 0);
     if (result == 0 && !is_default((DecompressionPreset *)preset))
         result = decompressor_take(decompressor); /* raises the error of a damaged dictionary */
     Py_XDECREF(preset);
