@@ -108,12 +108,12 @@ class ZstdDecompressor:
             if whole is not None:
                 return whole
         view = view_of(data)
-        start = 0
+        size, start = len(view), 0
         try:
             header = header_of(view, self._is_magicless)
             while not isinstance(header, int) and header.is_skippable:  # pzstd writes one before each frame
-                start += 8 + header.skipped_size
                 view = memoryview(view)[8 + header.skipped_size :]
+                start = size - len(view)
                 header = header_of(view, self._is_magicless)
         except ZstdError as exc:
             raise rename(exc, "error determining content size from frame header", start) from exc

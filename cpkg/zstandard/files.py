@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable
+from operator import index
 from typing import TYPE_CHECKING, Literal, NoReturn
 
 from cpkg.zstandard.arguments import PIECE_SIZE
@@ -194,6 +195,7 @@ class StreamReader(StreamFile):
         return self._read(size, once=True)
 
     def _read(self, size: int, once: bool = False) -> bytes:
+        size = index(size)  # before output is taken, which would be lost
         with self._turn():
             if self._closed or size < -1:
                 self._check_open()

@@ -144,6 +144,7 @@ class ZstdDecompressionReader(StreamReader):
         `pos` counts from the start (`whence` os.SEEK_SET) or from the current position (os.SEEK_CUR). Raises OSError
         for a position before the current one and for os.SEEK_END, and ValueError for any other `whence`.
         """
+        pos = index(pos)
         with self._turn():
             self._check_open()
             if whence == os.SEEK_SET:

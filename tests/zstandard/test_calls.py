@@ -42,6 +42,7 @@ def names(zstandard: SimpleNamespace, tmp_path: Path) -> dict[str, Any]:
         "attrgetter": attrgetter,
         "pack": struct.pack,
         "pickle": pickle,
+        "pytest": pytest,
         "BytesIO": io.BytesIO,
         "there": tmp_path / "there",
         "absent": tmp_path / "absent",
