@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 from cpkg.zstd import ZstdError, ZstdFile
 from purepy.base.lazy import names_behind
-from purepy.base.reading import read_full
+from purepy.base.reading import read_full, read_some
 from purepy.zstd.format.rules import is_frame
 
 __all__ = list(_standard.__all__)
@@ -153,7 +153,7 @@ class _Repeated:
 
     def read(self, size: int) -> bytes:
         data, self._first = self._first[:size], self._first[size:]
-        return data + self._file.read(size - len(data)) if len(data) < size else data
+        return data + read_some(self._file, size - len(data)) if len(data) < size else data
 
     def close(self) -> None:
         self._file.close()

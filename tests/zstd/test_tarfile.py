@@ -191,6 +191,13 @@ def test_a_fifo(tree: Path) -> None:
     assert errors == []
 
 
+@pytest.mark.parametrize("mode", ["r|zst", "r|*"])
+def test_a_source_without_data_at_the_moment(mode: str) -> None:
+    reads = iter((FRAMES["one"][:4], None))
+    source = SimpleNamespace(read=lambda size: next(reads))
+    pytest.raises(BlockingIOError, tarfile.open, fileobj=source, mode=mode)
+
+
 def test_is_tarfile(tree: Path) -> None:
     Path("yes.tar.zst").write_bytes(FRAMES["one"])
     Path("no.tar.zst").write_bytes(zstd.compress(b"no archive" * 100))
