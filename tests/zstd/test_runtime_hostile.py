@@ -286,7 +286,7 @@ def test_fork_with_workers(zstd: ModuleType) -> None:
     held[0].compress(TEXT)
 
     def work() -> None:
-        pytest.raises(RuntimeError, held[0].compress, TEXT).match("forked child")
+        pytest.raises(RuntimeError, held[0].compress, TEXT).match("^a compressor with .* in a forked child")
         held.clear()
         gc.collect()
         assert zstd.decompress(zstd.compress(TEXT)) == TEXT

@@ -73,9 +73,7 @@ class Compressor(CompressorBase, ContextStream):
         data = buffers.readable(data)
         with self._turn():
             if self._made_in and self._made_in != os.getpid():
-                raise RuntimeError(
-                    "a ZstdCompressor with nb_workers cannot be used in a forked child: create a new one"
-                )
+                raise RuntimeError("a compressor with nb_workers cannot be used in a forked child: create a new one")
             left = self._left
             if left is not None:
                 left = self._still_pledged(left, len(data), mode)
