@@ -189,6 +189,10 @@ def test_a_missing_seek_table_is_reported_or_replaced_by_a_scan(zstd: ModuleType
         zstd.SeekableZstdFile(path, index=True)
     assert not caught.value.has_table
     assert not index.exists()
+    with path.open("rb") as file:
+        for given in (path, os.fsencode(path), file):
+            pytest.raises(ValueError, zstd.SeekableZstdFile, given, scan=True, index=path).match("is the file itself")
+    assert path.read_bytes() == data
     for more in ({"scan": True}, {"scan": True, "index": True}, {"index": True}, {"index": index}):
         with zstd.SeekableZstdFile(path, **more) as file:
             assert file.seek_table_info == (21, len(data), len(DATA))

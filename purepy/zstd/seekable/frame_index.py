@@ -6,9 +6,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from types import ModuleType
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from purepy.base.errors import SeekableFormatError, ZstdError
+from purepy.base.errors import SeekableFormatError, Suppressed, ZstdError
 from purepy.base.new_files import NewFile
 from purepy.base.reading import read_some
 from purepy.zstd.format.chunks import decompressed
@@ -65,14 +65,19 @@ def index_name(index: Name | bool | None, filename: object) -> str | bytes | Non
     Return the name of an index file: `index`, or for True, `filename` with ".seek" added; None for None and False.
 
     `filename` is a name, or a file object that may have one. Raises TypeError for another `index`, and ValueError for
-    True if the file has no name.
+    True if the file has no name, and for the name of the file itself, which the index would replace.
     """
     if index is None or index is False:
         return None
+    name: Any = filename if isinstance(filename, (str, bytes, os.PathLike)) else getattr(filename, "name", None)
+    has_name = isinstance(name, (str, bytes, os.PathLike))
     if index is not True:
-        return os.fspath(index)
-    name = filename if isinstance(filename, (str, bytes, os.PathLike)) else getattr(filename, "name", None)
-    if not isinstance(name, (str, bytes, os.PathLike)):
+        path = os.fspath(index)
+        with Suppressed(OSError):  # one of them does not exist
+            if has_name and os.path.samefile(path, name):
+                raise ValueError(f"index={os.fsdecode(path)!r} is the file itself: pass the name of another file")
+        return path
+    if not has_name:
         raise ValueError("index=True needs a file that has a name")
     return os.fsdecode(name) + ".seek"
 
