@@ -25,6 +25,7 @@ from cpkg._native.zstd.contexts import (
 from purepy.base.errors import ZstdError, ZstdLimitError
 from purepy.zstd.format.error_codes import (
     CANNOT_COMPRESS,
+    CANNOT_DECOMPRESS,
     CORRUPTION_DETECTED,
     DST_SIZE_TOO_SMALL,
     WINDOW_ADVICE,
@@ -98,6 +99,8 @@ class Library:
 
     def error(self, result: int, what: str, offset: int | None = None) -> ZstdError:
         """Return the exception for a libzstd result that is an error; `what` describes the failed operation."""
+        if what == CANNOT_DECOMPRESS and self.lib.ZSTD_getErrorCode(result) == DST_SIZE_TOO_SMALL:
+            result = self.error_result(CORRUPTION_DETECTED)  # the content is larger than the frame declares
         name = self.ffi.string(self.lib.ZSTD_getErrorName(result)).decode("ascii")
         code = self.lib.ZSTD_getErrorCode(result)
         if code == WINDOW_TOO_LARGE:

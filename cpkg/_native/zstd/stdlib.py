@@ -19,7 +19,7 @@ from purepy.zstd.decoder.frame_decoder import FrameDecoder, Settings
 from purepy.zstd.encoder import compressor as pure_compressor
 from purepy.zstd.encoder.options import EncoderOptions
 from purepy.zstd.encoder.options import parameter_bounds as pure_bounds
-from purepy.zstd.format.error_codes import GENERIC, NAMES, SRC_SIZE_WRONG, coded_error
+from purepy.zstd.format.error_codes import DST_SIZE_TOO_SMALL, GENERIC, NAMES, SRC_SIZE_WRONG, coded_error, corruption
 from purepy.zstd.format.parameters import (
     DECOMPRESSION_FORMAT,
     WINDOW_LOG_MAX_KEY,
@@ -148,6 +148,8 @@ def _error(exc: Exception, offset: int | None = None) -> ZstdError:
     """Return cpkg's error for an error of the library; the name at the end of the text determines its code."""
     text = str(exc)
     code = next((code for code, name in NAMES.items() if text.endswith(name)), GENERIC)
+    if code == DST_SIZE_TOO_SMALL and offset is not None:  # while decompressing
+        return corruption(offset, "the content is larger than the frame declares")
     return coded_error(code, text, offset)
 
 
