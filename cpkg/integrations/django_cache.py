@@ -116,7 +116,7 @@ def _response(data: bytes) -> object:
         response = HttpResponse(content, status=status, reason=reason, headers=headers)
         for cookie in cookies:
             response.cookies.load(cookie)
-    except (CodecError, ValueError, TypeError, AttributeError) as exc:
+    except (CodecError, CookieError, OverflowError, ValueError, TypeError, LookupError, AttributeError) as exc:
         raise EntryError(f"the entry does not contain a stored response: {exc}") from exc
     return response
 

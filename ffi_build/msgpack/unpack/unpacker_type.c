@@ -327,8 +327,14 @@ static PyObject *unpacker_read_bytes(PyObject *object, PyObject *argument)
                 beyond = PyBytes_GET_SIZE(rest);
                 PyBytes_Concat(&result, rest);
             }
-            beyond = rest ? PyBytes_GET_SIZE(rest) : 0;
-            PyBytes_ConcatAndDel(&result, rest); /* sets `result` to NULL if `rest` is NULL */
+            else if (some > 0 && input_get(rest, &view) == 0) {
+                beyond = view.len;
+                PyBytes_ConcatAndDel(&result, PyBytes_FromStringAndSize(view.buf, view.len));
+                PyBuffer_Release(&view);
+            }
+            else if (some != 0)
+                Py_CLEAR(result);
+            Py_XDECREF(rest);
         }
         if (result) {
             self->head += taken;
