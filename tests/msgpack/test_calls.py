@@ -54,10 +54,12 @@ def fail(obj: Any) -> Any:
 
 LOOP: list[Any] = []
 LOOP.append(LOOP)
+# an array of shape (0, 3): on Python 3.9 its items have 0 bytes, on PyPy it has one dimension
+HAS_SHAPES = sys.implementation.name == "cpython" and sys.version_info >= (3, 10)
 NAMES = {
     **{module.__name__: module for module in (copy, datetime, decimal, enum, io, pathlib, pickle, uuid, weakref)},
     **{made.__name__: made for made in (Mock, Number, Point, array, changed, fail, lacking, sub)},
-    "EMPTY": (ctypes.c_ubyte * 3 * 0)() if sys.implementation.name == "cpython" else bytearray(),  # of shape (0, 3)
+    "EMPTY": (ctypes.c_ubyte * 3 * 0)() if HAS_SHAPES else bytearray(),
     "LONG": "a" * 50,
     "VIEW": memoryview(b"abcd"),
     "SUBCLASSED": sub(dict)(a=1),
