@@ -51,6 +51,12 @@ def reader_of(cls: Annotation) -> tuple[str, Callable[[Annotation, Scopes], Fiel
     return ("attrs", _attrs_fields) if hasattr(cls, "__attrs_attrs__") else None
 
 
+def _is_missing(value: object) -> bool:
+    """Return whether a dataclass uses `value` for "no default": cloudpickle copies MISSING with a class of __main__."""
+    # from Python 3.15 on, copies of MISSING are MISSING
+    return value is dataclasses.MISSING or isinstance(value, getattr(dataclasses, "_MISSING_TYPE", ()))
+
+
 def _dataclass_fields(cls: Annotation, scopes: Scopes) -> Fields:
     declared = [(base, vars(base).get("__dataclass_fields__", {})) for base in reversed(cls.__mro__)]
     for field in cls.__dataclass_fields__.values():
@@ -58,10 +64,8 @@ def _dataclass_fields(cls: Annotation, scopes: Scopes) -> Fields:
         if kind == "_FIELD_CLASSVAR":
             continue
         owner = next((base for base, fields in declared if fields.get(field.name) is field), cls)
-        # cloudpickle copies a class of __main__ and, with it, the object MISSING
-        missing = type(dataclasses.MISSING)
-        default = MISSING if isinstance(field.default, missing) else field.default
-        factory = None if isinstance(field.default_factory, missing) else field.default_factory
+        default = MISSING if _is_missing(field.default) else field.default
+        factory = None if _is_missing(field.default_factory) else field.default_factory
         required = field.init and default is MISSING and factory is None
         made = Field(field.name, "", _UNREAD, required, default, factory)
         made.doc = getattr(field, "doc", None) or ""  # of dataclasses from 3.14 on
