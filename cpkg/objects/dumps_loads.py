@@ -76,6 +76,7 @@ DEFAULT_WINDOW: Final = 2**27
 # not raise TruncatedError. No header can declare more than 2**32 - 1.
 _ANY_LENGTH: Final = 2**32 - 1
 _MORE: Final = "if you trust the data, allow as much with max_output_size"
+_LARGER_WINDOW: Final = "if you trust the data, set max_output_size to at least twice the window, or to -1"
 
 
 class Codecs:
@@ -464,7 +465,8 @@ def decompress(codecs: Codecs, data: Buffer, max_output_size: int | None) -> Byt
         try:
             return codecs.zstd.decompress(data, options=options, max_output_size=limit)
         except ZstdLimitError as exc:
-            exc.advice = _MORE
+            is_window = exc.code == imported("purepy.zstd.format.error_codes").WINDOW_TOO_LARGE
+            exc.advice = _LARGER_WINDOW if is_window else _MORE
             raise
     if max_output_size is not None and 0 <= max_output_size < size:
         error = LimitError(f"an uncompressed message of {size} bytes exceeds max_output_size={max_output_size}")
