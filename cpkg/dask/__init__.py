@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, Union
 from cpkg import records
 from cpkg._urls import filesystem, is_url
 from cpkg.records.opening import SUFFIX as _SUFFIX
+from cpkg.records.opening import files_in
 from purepy.base.errors import Suppressed, is_from_handler
 from purepy.base.new_files import replacing
 
@@ -75,7 +76,7 @@ def _named(url: str) -> list[str]:
             names = fs.glob(path)
         return [fs.unstrip_protocol(name) for name in sorted(names)]
     if os.path.isdir(url):
-        return [os.path.join(url, name) for name in sorted(os.listdir(url)) if name.endswith(_SUFFIX)]
+        return files_in(url)
     return [url] if os.path.exists(url) else sorted(glob.glob(url))
 
 

@@ -39,14 +39,16 @@ def open_reader(
             raise
         from cpkg.records.shards import Shards
 
-        return Shards(_files_in(os.fsdecode(place)), threads=threads, errors=errors, options=options)
+        folder = os.fsdecode(place)
+        found = files_in(folder)
+        if not found:
+            raise FileNotFoundError(errno.ENOENT, f"no record files (*{SUFFIX}) in the folder", folder) from None
+        return Shards(found, threads=threads, errors=errors, options=options)
 
 
-def _files_in(folder: str) -> list[str]:
-    found = sorted(entry for entry in os.listdir(folder) if entry.endswith(SUFFIX))
-    if not found:
-        raise FileNotFoundError(errno.ENOENT, f"no record files (*{SUFFIX}) in the folder", folder)
-    return [os.path.join(folder, entry) for entry in found]
+def files_in(folder: str) -> list[str]:
+    """Return the paths of the record files in a local folder, sorted by name."""
+    return [os.path.join(folder, entry) for entry in sorted(os.listdir(folder)) if entry.endswith(SUFFIX)]
 
 
 def open_writer(place: Place, mode: str, settings: WriterSettings) -> Writer:

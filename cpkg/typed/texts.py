@@ -169,5 +169,5 @@ def to_text(value: object) -> str | None:
     if isinstance(value, (UUID, Decimal)):
         return str(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return base64.b64encode(memoryview(value).tobytes()).decode()
+        return base64.b64encode(value if type(value) is bytes else memoryview(value).tobytes()).decode()
     return None

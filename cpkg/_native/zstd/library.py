@@ -99,10 +99,10 @@ class Library:
 
     def error(self, result: int, what: str, offset: int | None = None) -> ZstdError:
         """Return the exception for a libzstd result that is an error; `what` describes the failed operation."""
-        if what == CANNOT_DECOMPRESS and self.lib.ZSTD_getErrorCode(result) == DST_SIZE_TOO_SMALL:
-            result = self.error_result(CORRUPTION_DETECTED)  # the content is larger than the frame declares
-        name = self.ffi.string(self.lib.ZSTD_getErrorName(result)).decode("ascii")
         code = self.lib.ZSTD_getErrorCode(result)
+        if what == CANNOT_DECOMPRESS and code == DST_SIZE_TOO_SMALL:
+            code = CORRUPTION_DETECTED  # the content is larger than the frame declares
+        name = self.ffi.string(self.lib.ZSTD_getErrorName(self.error_result(code))).decode("ascii")
         if code == WINDOW_TOO_LARGE:
             limit = ZstdLimitError(f"{what}: {name}: the frame's window is larger than allowed")
             limit.advice = WINDOW_ADVICE

@@ -16,7 +16,7 @@ from purepy.base.writing import write_all
 from purepy.zstd.format.backend_methods import BackendMethods
 from purepy.zstd.format.chunks import chunks_of, decompressed, nbytes
 from purepy.zstd.format.locks import release
-from purepy.zstd.format.parameters import size_argument
+from purepy.zstd.format.parameters import pledge_argument, size_argument
 from purepy.zstd.format.rules import MAGIC
 
 TYPE_CHECKING = False
@@ -84,8 +84,7 @@ class Streams(BackendMethods):
         from purepy.zstd.threads.compress import compressed_pieces
 
         plan = plan_compression(self._backend, threads, frame_size, level, options, zstd_dict)
-        self._backend.ZstdCompressor().set_pledged_input_size(size)  # checks it
-        size = size_argument(size, "size")
+        size = pledge_argument(size)
         return compressed_pieces(plan, source, _positive(read_size, "read_size"), size, read)
 
     def _compressed(self, compressor: Compressor, chunks: Iterator[Buffer]) -> Generator[bytes, None, None]:

@@ -12,7 +12,7 @@ from operator import index
 
 from purepy.zstd.format import rules
 from purepy.zstd.format.locks import ExclusiveStream
-from purepy.zstd.format.rules import ERROR_SIZE
+from purepy.zstd.format.parameters import pledge_argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,10 +97,7 @@ class CompressorBase(ExclusiveStream):
         whole frame: the actual size then replaces the pledge. Raises ValueError for a size below 0 or above 2**64 - 3,
         and inside a frame.
         """
-        if size is not None:
-            size = index(size)
-            if not 0 <= size < ERROR_SIZE:
-                raise ValueError(f"size argument should be a positive int less than {ERROR_SIZE}")
+        size = pledge_argument(size)
         with self._turn():
             if self._last_mode != self.FLUSH_FRAME:
                 raise ValueError("set_pledged_input_size() method must be called when last_mode == FLUSH_FRAME")

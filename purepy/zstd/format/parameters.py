@@ -11,7 +11,7 @@ from __future__ import annotations
 import enum
 import operator
 
-from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN, WINDOW_LOG_MAX, WINDOW_LOG_MIN
+from purepy.zstd.format.rules import ERROR_SIZE, LEVEL_MAX, LEVEL_MIN, WINDOW_LOG_MAX, WINDOW_LOG_MIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -255,6 +255,16 @@ def size_argument(value: int | None, name: str) -> int | None:
     number = operator.index(value)
     if number < 0:
         raise ValueError(f"{name} must be 0 or more, not {number}")
+    return number
+
+
+def pledge_argument(size: int | None) -> int | None:
+    """Return a pledged size in bytes as an int, and None for None; raise ValueError if no header can declare it."""
+    if size is None:
+        return None
+    number = operator.index(size)
+    if not 0 <= number < ERROR_SIZE:
+        raise ValueError(f"size argument should be a positive int less than {ERROR_SIZE}")
     return number
 
 
