@@ -93,8 +93,9 @@ def checked_hook(name: str, hook: Function) -> Function:
 
 def with_default(default: Callable[[Any], object]) -> Callable[[object], object]:
     """
-    Return a packer's `default` that calls the caller's `default` for unsupported types and ints of more than 64 bits.
+    Return a packer's `default` that calls the caller's `default` for what the format cannot hold.
 
+    These are values of unsupported types, ints of more than 64 bits, and datetimes outside the years 1 to 9999 in UTC.
     Raises TypeError if the caller's `default` is not callable.
     """
     checked_hook("default", default)

@@ -413,8 +413,9 @@ class Node:
         """
         Return whether constraints other than predicates can be checked again without running the caller's code.
 
-        False for objects, custom classes, enums, choices and unions, and for a dict whose keys, or a set whose items,
-        contain an object, custom class, enum or choice.
+        False for objects, custom classes, enums, unions and choices (the str, enums and literals of text of a union,
+        combined into one node), and for a dict whose keys, or a set whose items, contain an object, custom class, enum
+        or choice. True for a literal.
         """
         if self.kind in ("object", "custom", "enum", "choice", "union"):
             return False
