@@ -63,6 +63,37 @@ def test_read_from_file(msgpack: ModuleType, read_size: int) -> None:
         assert list(msgpack.Unpacker(kind(stream_of(msgpack)), read_size=read_size)) == OBJECTS
 
 
+@pytest.mark.parametrize("method", ["unpack", "read_bytes"])
+@pytest.mark.parametrize(
+    ("returned", "outcome"),
+    [
+        *((data, [b"\x91\x05", b"\x06"]) for data in (b"\x05", bytearray(b"\x05"), memoryview(b"\x05x")[::2])),
+        *((data, [b"\x91"]) for data in (b"", None, "", 0)),
+        ("text", [TypeError, b"\x91\x06"]),
+        (OSError, [OSError, b"\x91\x06"]),
+        (KeyboardInterrupt, [KeyboardInterrupt, RuntimeError]),
+        (Mock(__bool__=Mock(side_effect=ValueError)), [ValueError, RuntimeError]),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_a_file_returns(msgpack: ModuleType, method: str, returned: Any, outcome: list[Any]) -> None:
+    """Both methods accept the same; after an exception they continue, unless bytes of the file may be lost."""
+    file = Mock(read=Mock(side_effect=[b"\x07\x91", returned, b"\x06", b""]))
+    unpacker = msgpack.Unpacker(file, read_size=2, max_buffer_size=4)
+    assert unpacker.unpack() == 7
+    for expected in outcome:
+        if type(expected) is type:
+            with pytest.raises(expected):
+                unpacker.unpack() if method == "unpack" else unpacker.read_bytes(2)
+        elif method == "read_bytes":
+            assert unpacker.read_bytes(2) == expected
+        elif expected == b"\x91":
+            with pytest.raises(msgpack.OutOfData):
+                unpacker.unpack()
+        else:
+            assert msgpack.packb(unpacker.unpack()) == expected
+
+
 # --- within an object --------------------------------------------------------------------------------------------
 
 

@@ -51,14 +51,18 @@ static Py_ssize_t unpacker_keep(const Unpacker *self)
     return self->head;
 }
 
+static int unpacker_full(const Unpacker *self)
+{
+    PyErr_Format(S.BufferFull, "more than max_buffer_size(%zd) bytes wait to be unpacked",
+                 self->options.max_buffer_size);
+    return -1;
+}
+
 static int unpacker_append(Unpacker *self, const unsigned char *data, Py_ssize_t size)
 {
     Py_ssize_t waiting = self->tail - self->head - self->header_read;
-    if (size > self->options.max_buffer_size - waiting) {
-        PyErr_Format(S.BufferFull, "more than max_buffer_size(%zd) bytes wait to be unpacked",
-                     self->options.max_buffer_size);
-        return -1;
-    }
+    if (size > self->options.max_buffer_size - waiting)
+        return unpacker_full(self);
     self->floor = self->base + (uint64_t)self->head;
     if (size > self->capacity - self->tail) {
         Py_ssize_t keep = unpacker_keep(self), kept = self->tail - keep;
@@ -106,31 +110,39 @@ static ALWAYS_INLINE void unpacker_settle(Unpacker *self)
     unpacker_publish(self);
 }
 
+/* Call the file's read(size); return 1 if it returned data, which `view` then holds, 0 at the end of the file, or -1 with
+   an exception set. Bytes may be lost unless the file raised an Exception or its result is refused. */
+static int unpacker_call_read(Unpacker *self, Py_ssize_t size, Py_buffer *view)
+{
+    PyObject *count = PyLong_FromSsize_t(size);
+    PyObject *data = count ? PyObject_CallMethodObjArgs(self->options.file_like, S.str_read, count, NULL) : NULL;
+    Py_XDECREF(count);
+    int some = data ? PyObject_IsTrue(data) : -1;
+    if (some < 0)
+        self->ps.broken = data || !PyErr_ExceptionMatches(PyExc_Exception);
+    else if (some && input_get(data, view) < 0) {
+        self->ps.broken = !PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_ValueError) &&
+                          !PyErr_ExceptionMatches(PyExc_BufferError);
+        some = -1;
+    }
+    Py_XDECREF(data);
+    return some;
+}
+
 /* Read more data from the file, and forget the file at its end; return 0, or -1 with an exception set. */
 static int unpacker_read_file(Unpacker *self)
 {
     Py_ssize_t room = self->options.max_buffer_size - (self->tail - self->head - self->header_read);
-    if (room <= 0) {
-        PyErr_Format(S.BufferFull, "more than max_buffer_size(%zd) bytes wait to be unpacked",
-                     self->options.max_buffer_size);
-        return -1;
-    }
-    PyObject *count = PyLong_FromSsize_t(room < self->options.read_size ? room : self->options.read_size);
-    PyObject *data = count ? PyObject_CallMethodObjArgs(self->options.file_like, S.str_read, count, NULL) : NULL;
-    Py_XDECREF(count);
-    if (!data)
-        return -1;
-    int some = PyObject_IsTrue(data), result = some < 0 ? -1 : 0;
+    if (room <= 0)
+        return unpacker_full(self);
+    Py_buffer view;
+    int some = unpacker_call_read(self, room < self->options.read_size ? room : self->options.read_size, &view);
     if (some > 0) {
-        Py_buffer view;
-        result = input_get(data, &view);
-        if (result == 0) {
-            result = unpacker_append(self, view.buf, view.len);
-            PyBuffer_Release(&view);
-        }
+        some = unpacker_append(self, view.buf, view.len);
+        self->ps.broken = some < 0 && PyErr_ExceptionMatches(PyExc_MemoryError);
+        PyBuffer_Release(&view);
     }
     else if (some == 0)
         Py_CLEAR(self->options.file_like);
-    Py_DECREF(data);
-    return result;
+    return some;
 }

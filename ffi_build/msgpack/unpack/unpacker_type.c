@@ -317,29 +317,23 @@ static PyObject *unpacker_read_bytes(PyObject *object, PyObject *argument)
         PyErr_SetString(PyExc_ValueError, "Cannot switch unpacking methods while an object is incomplete");
     else {
         Py_ssize_t available = self->tail - self->head, taken = wanted < available ? wanted : available;
-        Py_ssize_t beyond = 0; /* number of bytes read from the file past the buffer */
-        result = PyBytes_FromStringAndSize((char *)self->buffer + self->head, taken);
-        if (result && taken < wanted && self->options.file_like) {
-            PyObject *rest = PyObject_CallMethod(self->options.file_like, "read", "n", wanted - taken);
-            int some = rest ? PyObject_IsTrue(rest) : -1;
-            Py_buffer view;
-            if (some > 0 && PyBytes_Check(rest)) {
-                beyond = PyBytes_GET_SIZE(rest);
-                PyBytes_Concat(&result, rest);
-            }
-            else if (some > 0 && input_get(rest, &view) == 0) {
-                beyond = view.len;
-                PyBytes_ConcatAndDel(&result, PyBytes_FromStringAndSize(view.buf, view.len));
-                PyBuffer_Release(&view);
-            }
-            else if (some != 0)
-                Py_CLEAR(result);
-            Py_XDECREF(rest);
-        }
-        if (result) {
+        Py_buffer beyond = {.len = 0}; /* bytes read from the file past the buffer */
+        int some = 0;
+        self->start = self->base + (uint64_t)self->head;
+        if (taken < wanted && self->options.file_like)
+            some = unpacker_call_read(self, wanted - taken, &beyond);
+        if (some >= 0 && (result = PyBytes_FromStringAndSize(NULL, taken + beyond.len))) {
+            if (taken)
+                memcpy(PyBytes_AS_STRING(result), self->buffer + self->head, (size_t)taken);
+            if (some)
+                memcpy(PyBytes_AS_STRING(result) + taken, beyond.buf, (size_t)beyond.len);
             self->head += taken;
-            self->base += (uint64_t)beyond;
+            self->base += (uint64_t)beyond.len;
             unpacker_settle(self);
+        }
+        if (some > 0) {
+            self->ps.broken = !result;
+            PyBuffer_Release(&beyond);
         }
     }
     busy_drop(&self->busy);
