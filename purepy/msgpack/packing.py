@@ -41,6 +41,7 @@ def pack_with(o: object, stream: object, options: OptionValues, encoder_type: ty
 def pack_into_with(o: object, buffer: Buffer, offset: int, options: OptionValues, encoder_type: type[Encoder]) -> int:
     """Pack `o` into a buffer, as `pack_into` does, given a named tuple of its options; return the offset after it."""
     check_buf_size(options.buf_size)
+    offset = as_size("offset", offset)
     # Views are released at once: on PyPy 8 an open view prevents resizing the buffer until the next garbage collection.
     with imported("purepy.base.buffers").memory_of(buffer) as view:
         if view.readonly:
@@ -48,7 +49,6 @@ def pack_into_with(o: object, buffer: Buffer, offset: int, options: OptionValues
         if not view.c_contiguous:
             raise BufferError("pack_into needs a contiguous buffer")
         size = view.nbytes
-    offset = as_size("offset", offset)
     if not 0 <= offset <= size:
         raise ValueError(f"offset {offset} is outside the buffer of {size} bytes")
     packed = encoder_type(options).encode(o)

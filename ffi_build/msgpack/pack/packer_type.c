@@ -93,12 +93,10 @@ static PyObject *packer_pack_map_pairs(PyObject *object, PyObject *pairs)
     unsigned char *p = encode_start(&c, &self->options, false);
     if (encode_count(&c, p, 1) < 0)
         p = NULL;
-    else if (!may_nest(&c, p, self->options.max_depth))
-        p = NULL;
     else {
         /* the documentation requires a sequence; any iterable with a length is accepted */
         Py_ssize_t n = PyObject_Size(pairs);
-        PyObject *listed = n < 0 ? NULL : PySequence_List(pairs);
+        PyObject *listed = n < 0 || !may_nest(&c, p, self->options.max_depth) ? NULL : PySequence_List(pairs);
         if (listed && PyList_GET_SIZE(listed) != n)
             p = size_changed(&c, p, "list");
         else

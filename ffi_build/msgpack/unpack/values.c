@@ -279,7 +279,7 @@ static NEVER_INLINE int key_check(Parser *ps, const Frame *f, PyObject *key)
         if (PyUnicode_CheckExact(key) || PyBytes_CheckExact(key))
             return 1;
         PyErr_Format(PyExc_ValueError, "%.100s is not allowed for map key when strict_map_key=True",
-                     Py_TYPE(key)->tp_name);
+                     short_type_name(key));
         return 0;
     }
     if (f->kind == FRAME_PAIRS_KEY || PyUnicode_CheckExact(key) || PyBytes_CheckExact(key))
