@@ -153,7 +153,7 @@ static PyObject *job_unpack(const UnpackOptions *options, PyObject *data, const 
         return NULL;
     const Py_ssize_t size = PyBytes_GET_SIZE(message);
     if (LIKELY(!job_is_heavy(PyBytes_AS_STRING(message), size, PyBytes_GET_SIZE(data), limits, options->max_depth)))
-        o = unpack_data(options, (const unsigned char *)PyBytes_AS_STRING(message), size, 0, message, NULL);
+        o = unpack_data(options, (const unsigned char *)PyBytes_AS_STRING(message), size, 0, message, false, NULL);
     Py_DECREF(message);
     return o;
 }

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from types import ModuleType
 
 import pytest
 from msgpack_messages import fed
+from processes import run_alone
 
 SURROGATE = b"\xed\xa0\x80"
 BAD = [
@@ -50,6 +52,7 @@ def test_refused(msgpack: ModuleType, bad: bytes, padding: int) -> None:
         offsets = set()
         for call in (
             *(partial(unpack, message, **options) for unpack in (msgpack.unpackb, msgpack.unpackb_from)),
+            partial(msgpack.unpackb, bytearray(message), **options),
             *(partial(fed, msgpack.Unpacker(**options), message, max(1, len(message) // parts)) for parts in (1, 3)),
         ):
             with pytest.raises(UnicodeDecodeError) as caught:
@@ -64,6 +67,35 @@ def test_the_neighbours_are_text(msgpack: ModuleType, good: str, padding: int) -
     """Valid text closest to the invalid ranges is accepted and returned."""
     obj = [*([1] * padding), good, {good: good, good * 30: good * 30}]
     packed = msgpack.packb(obj)
-    assert msgpack.unpackb(packed) == obj
+    assert msgpack.unpackb(packed) == msgpack.unpackb(bytearray(packed)) == obj
     assert msgpack.unpackb_from(packed) == (obj, len(packed))
     assert fed(msgpack.Unpacker(), packed, max(1, len(packed) // 3)) == [obj]
+
+
+CHANGING = r"""
+import mmap, os, signal
+narrow, wide = b"a" * (2**20 - 2) + b"\xc3\xa9", b"\xc3\xa9" * 2**19
+memory = mmap.mmap(-1, 5 + 2**20)
+memory[:5] = b"\xdb\x00\x10\x00\x00"
+parent, child = os.getpid(), os.fork()
+while not child:
+    if os.getppid() != parent:
+        os._exit(0)
+    memory[5:] = narrow
+    memory[5:] = wide
+for _ in range(2000):
+    try:
+        assert len(msgpack.unpackb(memory)) <= 2**20
+    except UnicodeDecodeError:
+        pass
+    kept = [bytes(3000) for _ in range(9)]  # aborts if the heap is damaged
+os.kill(child, signal.SIGKILL)
+"""
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_shared_memory_that_changes(msgpack: ModuleType) -> None:
+    """Another process changes text while it is decoded: the result may be wrong, but no other memory is written."""
+    done = run_alone(msgpack, "msgpack", CHANGING)
+    assert done.returncode == 0, done.stderr

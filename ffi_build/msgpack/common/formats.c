@@ -74,7 +74,8 @@ typedef struct {
 static ALWAYS_INLINE bool read_header(const unsigned char *p, size_t left, FormatHeader *h)
 {
     size_t field;
-    TELL_FORMAT(*p, h->kind, field, h->length);
+    const unsigned char byte = *p; /* read once: another thread or process may change it */
+    TELL_FORMAT(byte, h->kind, field, h->length);
     h->size = 1 + field;
     if (left <= field)
         return false;

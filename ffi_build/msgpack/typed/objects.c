@@ -217,7 +217,7 @@ static ALWAYS_INLINE PyObject *typed_complete(TypedDecoder *d, const TypedNode *
 /* Return whether the class encodes the key from `begin` to `end`, but does not decode it. */
 static NEVER_INLINE bool typed_is_passed(const TypedNode *node, const unsigned char *begin, const unsigned char *end)
 {
-    PyObject *key = node->passed ? text_new(begin, (size_t)(end - begin)) : NULL;
+    PyObject *key = node->passed ? text_new(begin, (size_t)(end - begin), false) : NULL;
     const int known = key ? PySet_Contains(node->passed, key) : 0;
     Py_XDECREF(key);
     return known > 0;

@@ -215,7 +215,7 @@ static const TypedNode *typed_scan_for_keys(TypedDecoder *d, const TypedNode *no
         uint64_t n;
         bool sound = true;
         if (typed_scan_key(d, &text, &n)) {
-            PyObject *key = n < 32 ? key_new(text, (size_t)n) : text_new(text, (size_t)n);
+            PyObject *key = n < 32 ? key_new(text, (size_t)n, false) : text_new(text, (size_t)n, false);
             PyObject *number = key ? PyDict_GetItemWithError(node->unique, key) : NULL;
             const Py_ssize_t index = number ? PyLong_AsSsize_t(number) : -1;
             Py_XDECREF(key);

@@ -231,7 +231,7 @@ static ALWAYS_INLINE PyObject *typed_str(TypedDecoder *d)
     uint64_t n;
     if (UNLIKELY(!STR_LENGTH(d, &n)) || UNLIKELY((uint64_t)(d->end - d->p) < n))
         return typed_mismatch(d);
-    PyObject *text = text_new(d->p, (size_t)n);
+    PyObject *text = text_new(d->p, (size_t)n, false);
     d->p += n;
     return text;
 }
@@ -255,7 +255,7 @@ static ALWAYS_INLINE PyObject *typed_key_str(TypedDecoder *d)
         const size_t n = *d->p & 0x1f;
         if (UNLIKELY((size_t)(d->end - d->p) <= n))
             return typed_mismatch(d);
-        PyObject *text = key_new(d->p + 1, n);
+        PyObject *text = key_new(d->p + 1, n, false);
         d->p += n + 1;
         return text;
     }

@@ -49,11 +49,14 @@ static bool read_dtype(ArrayHead *h, const unsigned char *s, size_t n)
 /* Read the head of an array, the data before its items; return false for a rare case, which is left to Python. */
 static bool read_array_head(ArrayHead *h, const unsigned char *s, size_t n)
 {
-    const unsigned char *p = s + 2, *const end = s + n;
-    if (n < 8 || s[0] > 1 || (s[1] != 0xa3 && s[1] != 0xa4) || !read_dtype(h, p, s[1] & 0x1f))
+    unsigned char first[8]; /* read once: another thread or process may change them */
+    if (n < sizeof first)
         return false;
-    p += s[1] & 0x1f;
-    h->of_python = s[0];
+    memcpy(first, s, sizeof first);
+    if (first[0] > 1 || (first[1] != 0xa3 && first[1] != 0xa4) || !read_dtype(h, first + 2, first[1] & 0x1f))
+        return false;
+    const unsigned char *p = s + 2 + (first[1] & 0x1f), *const end = s + n;
+    h->of_python = first[0];
     h->dimensions = *p++ - 0x90;
     if (h->dimensions < 0 || h->dimensions > ARRAY_DIMENSIONS_READ)
         return false;

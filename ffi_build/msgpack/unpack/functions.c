@@ -32,15 +32,16 @@ static int input_get(PyObject *o, Py_buffer *view)
 }
 
 /* Unpack the object at `offset` and set *end to its end; if `end` is NULL, nothing may follow the object. `source` owns
-   the data. */
+   the data; `shared`: whether others may change them meanwhile. */
 static ALWAYS_INLINE PyObject *unpack_data(const UnpackOptions *options, const unsigned char *data, Py_ssize_t size,
-                                           Py_ssize_t offset, PyObject *source, Py_ssize_t *end)
+                                           Py_ssize_t offset, PyObject *source, bool shared, Py_ssize_t *end)
 {
     Parser ps;
     ArenasAhead ahead;
     PyObject *o = NULL;
     parser_init(&ps, options, size - offset);
     ps.source = source;
+    ps.shared = shared;
     const bool hooks = !options->plain && parser_has_hooks(options);
     ps.gc_held = !hooks && gc_hold(size - offset);
     ps.guard = guard_of(ps.gc_held);
@@ -90,8 +91,11 @@ static PyObject *unpack_object(UnpackOptions *options, PyObject *packed, Py_ssiz
     if (input_get(packed, &view) == 0) {
         if (offset < 0 || offset > view.len)
             PyErr_Format(PyExc_ValueError, "offset %zd is outside the buffer of %zd bytes", offset, view.len);
-        else
-            o = unpack_data(options, view.buf, view.len, offset, view.obj, end);
+        else {
+            const PyObject *owner = view.obj && PyMemoryView_Check(view.obj) ? PyMemoryView_GET_BASE(view.obj)
+                                                                             : view.obj;
+            o = unpack_data(options, view.buf, view.len, offset, view.obj, !owner || !PyBytes_Check(owner), end);
+        }
         PyBuffer_Release(&view);
     }
     Py_XDECREF(viewed);
@@ -112,7 +116,7 @@ static PyObject *unpackb(PyObject *Py_UNUSED(module), PyObject *const *args, Py_
 {
     if (LIKELY(n == 1 && !keyword_names) && LIKELY(PyBytes_CheckExact(args[0])))
         return unpack_data(&default_unpack_options, (const unsigned char *)PyBytes_AS_STRING(args[0]),
-                           PyBytes_GET_SIZE(args[0]), 0, args[0], NULL);
+                           PyBytes_GET_SIZE(args[0]), 0, args[0], false, NULL);
     UnpackOptions options = default_unpack_options;
     PyObject *positional[1] = {NULL};
     if (arguments_read(&unpackb_signature, args, n, keyword_names, positional, &options) < 0)

@@ -85,7 +85,7 @@ key:
         n = *p & 0x1f;
         if (UNLIKELY((uint64_t)(end - p) <= n))
             goto more;
-        f->key = key_new(p + 1, n);
+        f->key = key_new(p + 1, n, ps->shared);
         if (UNLIKELY(!f->key))
             goto fail;
         p += n + 1;
@@ -204,7 +204,7 @@ str:
     if (LIKELY(plain_text) && LIKELY(n <= PLAIN_TEXT_MAX)) {
         if (UNLIKELY((uint64_t)(end - p) < n))
             goto more;
-        obj = text_new(p, n);
+        obj = text_new(p, n, ps->shared);
     }
     else {
         if (parser_count_bytes(ps, n, options->max_str_len, "max_str_len") < 0)

@@ -55,6 +55,7 @@ typedef struct {
     enum guard guard;
     Py_ssize_t raw_top; /* the depth at which values become Raw or are skipped; -1 if there is none */
     bool discard;       /* whether a skipped value is dropped, as by skip(), and does not become a Raw */
+    bool shared;        /* whether others may change the data meanwhile */
     bool counts;        /* whether items are counted; skip() and unpack_raw() do not count them */
 
     Frame *frames;
@@ -94,7 +95,7 @@ static ALWAYS_INLINE void parser_init(Parser *ps, const UnpackOptions *options, 
     ps->gc_held = false;
     ps->guard = GUARD_HIDE;
     ps->raw_top = options->raw_depth;
-    ps->discard = false;
+    ps->discard = ps->shared = false;
     ps->counts = true;
     ps->frames = ps->inline_frames;
     ps->capacity = INLINE_FRAMES;

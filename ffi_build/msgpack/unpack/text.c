@@ -91,17 +91,30 @@ static NEVER_INLINE PyObject *text_new_wide(const unsigned char *s, size_t n)
 static ALWAYS_INLINE PyObject *text_new_ascii(const unsigned char *s, size_t n)
 {
     if (UNLIKELY(n <= 1))
-        return n ? new_ref(S.ascii_chars[s[0]]) : PyUnicode_New(0, 0);
+        return n ? new_ref(S.ascii_chars[s[0] & 0x7f]) : PyUnicode_New(0, 0);
     PyObject *o = PyUnicode_New((Py_ssize_t)n, 127);
     if (LIKELY(o != NULL))
         copy_short((unsigned char *)((PyASCIIObject *)o + 1), s, n);
     return o;
 }
 
-/* Return a str for the n bytes of UTF-8 at s, or NULL with an exception set, usually UnicodeDecodeError. */
-static ALWAYS_INLINE PyObject *text_new(const unsigned char *s, size_t n)
+/* Return a str for UTF-8 in memory that another thread or process may change between counting and decoding. */
+static NEVER_INLINE PyObject *text_new_shared(const unsigned char *s, size_t n)
 {
-    return LIKELY(is_ascii(s, n)) ? text_new_ascii(s, n) : text_new_wide(s, n);
+    PyObject *copy = PyBytes_FromStringAndSize((const char *)s, (Py_ssize_t)n);
+    s = copy ? (const unsigned char *)PyBytes_AS_STRING(copy) : NULL;
+    PyObject *o = !s ? NULL : is_ascii(s, n) ? text_new_ascii(s, n) : text_new_wide(s, n);
+    Py_XDECREF(copy);
+    return o;
+}
+
+/* Return a str for the n bytes of UTF-8 at s, or NULL with an exception set, usually UnicodeDecodeError. `shared`: whether
+   others may change the bytes meanwhile. */
+static ALWAYS_INLINE PyObject *text_new(const unsigned char *s, size_t n, bool shared)
+{
+    return LIKELY(is_ascii(s, n)) ? text_new_ascii(s, n)
+           : UNLIKELY(shared)     ? text_new_shared(s, n)
+                                  : text_new_wide(s, n);
 }
 
 /* ---- map keys ---- */
@@ -137,7 +150,7 @@ static ALWAYS_INLINE bool same_bytes(const unsigned char *a, const unsigned char
 }
 
 /* Return a str for a map key of at most 31 bytes (a fixstr), or NULL with an exception set. */
-static ALWAYS_INLINE PyObject *key_new(const unsigned char *s, size_t n)
+static ALWAYS_INLINE PyObject *key_new(const unsigned char *s, size_t n, bool shared)
 {
     const uint64_t factor = 0x9e3779b97f4a7c15u;
     uint64_t hash = n * factor, bits = 0, word;
@@ -155,7 +168,7 @@ static ALWAYS_INLINE PyObject *key_new(const unsigned char *s, size_t n)
     bits |= word;
     hash = (hash ^ word) * factor;
     if (UNLIKELY(bits & ASCII_MASK))
-        return text_new_wide(s, n);
+        return text_new(s, n, shared);
     if (UNLIKELY(n <= 1))
         return text_new_ascii(s, n);
     PyObject **entry = &key_cache[hash >> 53];
@@ -171,8 +184,8 @@ static ALWAYS_INLINE PyObject *key_new(const unsigned char *s, size_t n)
     return fresh;
 }
 #else
-static ALWAYS_INLINE PyObject *key_new(const unsigned char *s, size_t n)
+static ALWAYS_INLINE PyObject *key_new(const unsigned char *s, size_t n, bool shared)
 {
-    return text_new(s, n);
+    return text_new(s, n, shared);
 }
 #endif

@@ -23,7 +23,7 @@ static NEVER_INLINE PyObject *value_str(Parser *ps, const unsigned char *s, size
         parser_hide(ps);
         return PyUnicode_DecodeUTF8((const char *)s, (Py_ssize_t)n, PyUnicode_AsUTF8(ps->options->unicode_errors));
     }
-    return text_new(s, n);
+    return text_new(s, n, ps->shared);
 }
 
 /* The data of a stream is not in one object to which views could refer. So the parser copies VIEW_COPIED bytes, and
