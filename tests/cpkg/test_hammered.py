@@ -195,6 +195,25 @@ def one_packer_that_gathers(_: Path) -> Works:
     assert packer.bytes() == cpkg.packb(RECORD)
 
 
+@shared(RuntimeError, BufferError)
+def one_buffer_of_a_packer(_: Path) -> Works:
+    buffer = bytearray()
+    packer = cpkg.msgpack.Packer(buffer=buffer)
+
+    def work(number: int) -> None:
+        if number == 0:
+            buffer.clear()
+        elif number == 1:
+            packer.bytes()
+        elif number == 2:
+            cpkg.msgpack.Packer().pack_ext_type(5, buffer)
+        else:
+            packer.pack(RECORD)
+
+    yield work
+    assert buffer == cpkg.packb(RECORD) * (len(buffer) // len(cpkg.packb(RECORD)))
+
+
 @shared(RuntimeError, cpkg.OutOfData)
 def one_unpacker_that_is_fed(_: Path) -> Works:
     unpacker = cpkg.msgpack.Unpacker()

@@ -83,12 +83,16 @@ static void packer_leave(Packer *self, Packing *call)
 static int packer_append(Packer *self, const unsigned char *data, Py_ssize_t size)
 {
     if (self->options.buffer) {
-        PyObject *buffer = self->options.buffer;
+        PyObject *buffer = new_ref(self->options.buffer);
+        int resized;
+        WITH_LOCKED(buffer)
         Py_ssize_t end = PyByteArray_GET_SIZE(buffer);
-        if (PyByteArray_Resize(buffer, end + size) < 0)
-            return -1;
-        memcpy(PyByteArray_AS_STRING(buffer) + end, data, (size_t)size);
-        return 0;
+        resized = PyByteArray_Resize(buffer, end + size);
+        if (resized == 0)
+            memcpy(PyByteArray_AS_STRING(buffer) + end, data, (size_t)size);
+        END_LOCKED()
+        Py_DECREF(buffer);
+        return resized;
     }
     if (size > self->capacity - self->size) {
         Py_ssize_t capacity = self->size + size;

@@ -185,8 +185,10 @@ static PyObject *packer_pack_ext_type(PyObject *object, PyObject *const *args, P
     WITH_LOCKED(self)
     if (packer_check(self, "pack_ext_type")) {
         unsigned char *p = encode_start(&c, &self->options, false);
+        WITH_LOCKED(data)
         p = PyBytes_Check(data) ? encode_ext(&c, p, (int)code, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
                                 : encode_ext(&c, p, (int)code, PyByteArray_AS_STRING(data), PyByteArray_GET_SIZE(data));
+        END_LOCKED()
         if (p)
             result = packer_result(self, &c.w, p);
         else
@@ -216,8 +218,7 @@ static PyObject *packer_bytes(PyObject *object, PyObject *Py_UNUSED(unused))
     WITH_LOCKED(self)
     PyObject *buffer = self->options.buffer;
     if (!self->under_way || !packer_called_from_within(self, "bytes"))
-        result = buffer ? PyBytes_FromStringAndSize(PyByteArray_AS_STRING(buffer), PyByteArray_GET_SIZE(buffer))
-                        : PyBytes_FromStringAndSize((char *)self->data, self->size);
+        result = buffer ? PyBytes_FromObject(buffer) : PyBytes_FromStringAndSize((char *)self->data, self->size);
     END_LOCKED()
     return result;
 }
