@@ -70,7 +70,9 @@ class _Closed:
         try:
             return self._numbers[0]
         except IndexError:
-            raise ValueError("I/O operation on a closed file, or on a descriptor that belongs to a file") from None
+            raise ValueError(
+                "I/O operation on a closed descriptor, or on one that now belongs to the file that file() returned"
+            ) from None
 
     def close(self) -> None:
         """Do nothing."""

@@ -182,7 +182,7 @@ def test_a_descriptor_that_was_closed_or_passed_on_has_no_number() -> None:
     with descriptor.file("rb", 0) as file:
         assert file.fileno() >= 0
         for _ in range(2):
-            with pytest.raises(ValueError, match="closed file"):
+            with pytest.raises(ValueError, match="closed descriptor, or on one that now belongs"):
                 _ = descriptor.number
             descriptor.close()
 
