@@ -195,7 +195,7 @@ def _trial(requirement: Requirement, arguments: dict[str, list[str]]) -> tuple[s
         from distutils.ccompiler import new_compiler
         from distutils.sysconfig import customize_compiler
     except ImportError as exc:
-        return None, f"no C compiler found ({exc})"
+        return None, f"setuptools cannot run a C compiler ({exc})"
 
     with tempfile.TemporaryDirectory(prefix="cpkg-probe-") as folder:
         source = Path(folder, f"probe_{requirement.codec}.c")

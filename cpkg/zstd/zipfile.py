@@ -98,10 +98,12 @@ class ZipFile(_ZipFile):  # type: ignore[misc]
             return super().open(name, mode, pwd, **kwargs)
         member = name if isinstance(name, ZipInfo) else self.getinfo(name)
         if self._max_output_size is not None and member.file_size > self._max_output_size:
-            raise LimitError(
+            error = LimitError(
                 f"the member {member.filename!r} has {member.file_size} bytes, "
                 f"more than max_output_size={self._max_output_size}"
             )
+            error.advice = "if you trust the archive, raise max_output_size"
+            raise error
         if not 0 <= member.header_offset <= self.start_dir:  # otherwise the error would depend on the file and system
             raise BadZipFile(f"File {member.filename!r} begins outside the archive, at {member.header_offset}")
         if member.compress_type != ZIP_ZSTANDARD:
