@@ -354,7 +354,7 @@ def convert(
             options["frame_size"] = frame_size
         try:
             if append and kind != "records":
-                raise Failure(f"{output}: only a record file can be appended to")
+                raise Failure(f"{output}: --append needs a record file, not {kind}: omit it, or pass --to records")
             if append:
                 with records.open(output, "ab", **options) as writer:
                     job.run("converting", writer.extend)

@@ -66,8 +66,8 @@ def read_dictionary(source: Source, offset: int, *, is_required: bool = True) ->
     """
     Return the dictionary whose frame begins at `offset`, None if `offset` is 0.
 
-    Raises RecordsError if the dictionary is damaged. But unless `is_required`, returns None for a damaged dictionary
-    that was added when appending: the frames before the dictionary do not need it.
+    If the dictionary is damaged, raises RecordsError. If `is_required` is false and the dictionary was added by a later
+    append, returns None instead, because the records before the dictionary can be read without it.
     """
     if not offset:
         return None
@@ -186,7 +186,7 @@ class Decoder(Generic[Record]):
         if len(data) != frame.compressed:
             raise damaged(frame, f"only {len(data)} of its {frame.compressed} bytes are in the file")
         if size > fmt.CONTENT_MAX or frame.records > size:
-            raise damaged(frame, f"its header claims {frame.records} records in {size} bytes")
+            raise damaged(frame, f"its header claims {frame.records} records in {size} bytes of content")
         content = b""
         try:
             info = zstd.get_frame_info(data)

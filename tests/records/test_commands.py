@@ -226,7 +226,7 @@ def test_wrong_use(path: Path, tmp_path: Path) -> None:
     run("convert", path, status=2)
     run("repair", "-", status=2)
     assert "- names no file" in run("join", path, "-o", "-", status=2)
-    assert "only a record file" in run("convert", "--append", path, "-o", tmp_path / "a.csv", status=1)
+    assert "--append needs a record file" in run("convert", "--append", path, "-o", tmp_path / "a.csv", status=1)
     assert "name a file" in run("convert", "--from", "jsonl", "-o", tmp_path / "a.csv", status=1, data=b"{}")
     with records.open(path, "ab"):
         assert "another writer" in run("repair", path, status=1)

@@ -162,7 +162,7 @@ class LineReader(_Base):
     def _into(self, buffer: Buffer, read: Callable[[int], bytes]) -> int:
         with memoryview(buffer) as view, view.cast("B") as target:
             if target.readonly:
-                raise TypeError("a writable buffer is needed")
+                raise TypeError("readinto needs a writable buffer, not a read-only one")
             content = read(len(target))
             target[: len(content)] = content
             return len(content)

@@ -127,7 +127,8 @@ def read_tables(
             table = make_table(field, counts, log)
         elif previous is None:
             raise corruption(
-                origin + start, f"block repeats the table of {field.name}, but the frame has no earlier one"
+                origin + start,
+                f"block repeats the table of {field.name}, but neither an earlier block nor a dictionary has one",
             )
         else:
             table = previous[index]
