@@ -127,7 +127,7 @@ loads = unpackb
 
 
 def text() -> str:
-    """Return the text of the stub."""
+    """Return the text of the stub, `purepy/msgpack/__init__.pyi`."""
     module = importlib.import_module("purepy.msgpack")
     options = importlib.import_module("purepy.msgpack.options")
     limits = [name for name in options.UNPACKING.types if name.startswith("max_")]

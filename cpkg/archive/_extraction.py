@@ -47,11 +47,11 @@ class Extraction:
     Extracts entries one by one, then the hard links whose files came later, then sets attributes of directories.
 
     A hard link is created at once if its file was extracted before. Otherwise the link waits until the end, because its
-    file may come later. It then refers to the file that has the name at the end.
+    file may come later. It then refers to the last file with that name.
 
-    If C can write files, the crew writes runs (consecutive ordinary files) in the background. Other entries wait for
-    these runs; a directory waits only if its path depends on a file in them, or if there is an `on_entry`. Entries and
-    problems are reported in the order of the archive.
+    If C can write files, the threads of the crew write runs (consecutive ordinary files) in the background. Other
+    entries wait for these runs; a directory waits only if a run has a file at its path or at one of its parents, or if
+    there is an `on_entry`. Entries and problems are reported in the order of the archive.
     """
 
     def __init__(

@@ -201,10 +201,10 @@ class NativeFrames(Frames):
 
     def learn(self, entry: Entry, status: os.stat_result) -> None:
         """
-        Let C read files with the mode and owner of this regular file from now on.
+        Let C, instead of Python, archive the next files that have the same mode and owner as this regular file.
 
-        Does nothing if C already knows this mode and owner, or if a plain header cannot hold them. C knows a fixed
-        number of combinations; a new one replaces the oldest.
+        Does nothing if C already knows this mode and owner, or if a tar header without pax records cannot hold them. C
+        knows a fixed number of combinations; a new one replaces the oldest.
         """
         key = status.st_mode, status.st_uid, status.st_gid
         if key in self._keys or not stat.S_ISREG(status.st_mode) or entry.type != FILE:

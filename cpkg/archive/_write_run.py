@@ -31,10 +31,10 @@ _new_run: Final = ffi.new_allocator(should_clear_after_alloc=False)
 
 class Run:
     """
-    Consecutive files of one directory in a chunk, which must stay valid until the files are written.
+    Consecutive files of one directory in a chunk of an archive; the chunk must stay valid until they are written.
 
     `directory` has the components of the directory's path, `names` the names of the files. The first `done` files are
-    written or passed over. If the next file could not be written, `error` is its errno, otherwise 0.
+    written, or `pass_over` skipped them. If the next file could not be written, `error` is its errno, otherwise 0.
     """
 
     __slots__ = ("_call", "_chunk", "_descriptor", "_known", "_memory", "_run", "_start", "directory", "error", "names")
@@ -75,7 +75,7 @@ class Run:
 
     @property
     def done(self) -> int:
-        """The number of files written or passed over."""
+        """The number of files that were written or that `pass_over` skipped."""
         return int(self._run.done)
 
     def pass_over(self) -> None:

@@ -216,8 +216,8 @@ def _parse(
     """
     Pass the values of a JSON file to `take` in lists; return the decompressed size of the file in bytes.
 
-    Each call is `take(values, is_document)`. `options` are arguments of JSONReader. Raises Failure if the file is not
-    valid JSON.
+    Each call is `take(values, is_document)`; `is_document` is True if the file is one JSON value, not JSON Lines.
+    `options` are arguments of JSONReader. Raises Failure if the file is not valid JSON.
     """
     by_name = True if text_name(file).lower().endswith(LINES_SUFFIXES) else None
     lines = {"json": False, "jsonl": True}.get(format_, by_name)

@@ -54,7 +54,7 @@ def find(urls: Urls) -> list[str]:
     """
     Return the record files for paths, URLs, patterns (`*`) and folders; the files of each are sorted by name.
 
-    The record files of a folder are its files that end in .rec. Raises FileNotFoundError if one of `urls` has no file.
+    The record files of a folder are its files that end in .rec. Raises FileNotFoundError if one of these has none.
     """
     found = []
     for url in [urls] if isinstance(urls, (str, os.PathLike)) else urls:
@@ -169,7 +169,7 @@ class _Folder:
         self._is_new = False
 
     def _place(self) -> tuple[fsspec.AbstractFileSystem, str, str]:
-        """Return the file system, the path of the folder, and the path of the temporary folder."""
+        """Return the file system, the path of the folder, and the path of this write's temporary folder in it."""
         if is_url(self.url):
             fs, path = filesystem(self.url)
         else:

@@ -58,7 +58,7 @@ ENCODERS_BY_TYPE.update({_Result: lambda result: result})
 
 
 class _ResultResponse(MsgpackResponse):
-    """Respond with the result of an endpoint; MsgpackRoute documents the schema of its content."""
+    """Respond with the result of an endpoint; MsgpackRoute adds its schema to the OpenAPI document."""
 
     media_type = None  # type: ignore[assignment]  # with a media type, FastAPI would document a string
 
@@ -74,8 +74,8 @@ def Body(type: object, *, max_size: int = MAX_REQUEST_SIZE, **options: Any) -> A
     `type` and `options` are those of `typed.Decoder`, but `all_errors` defaults to True; `max_size` limits the body in
     bytes (default 16 MiB). If the body does not match the type, the endpoint is not called, and FastAPI answers with
     422 and all errors, at most `max_errors` (default 100), each with its location (`loc`) and message (`msg`). Other
-    faulty bodies are refused as in `read_msgpack`. So is a compressed message whose content is larger than the body:
-    clients send `dumps(..., compress=False)`, or use Content-Encoding.
+    faulty bodies are refused as in `read_msgpack`. A compressed message is refused with 400 if its decompressed content
+    is larger than the body. So clients send `dumps(..., compress=False)`, or use Content-Encoding.
 
     Raises TypeError for a type that cannot be decoded.
     """

@@ -190,7 +190,7 @@ class PathTarget(Target):
 
     `mode` is "wb", "ab" or "xb", as in the builtin `open`; "rb" opens an existing file for writing without changing it.
     Raises OSError as `open` does, BlockingIOError if another writer has the file, and io.UnsupportedOperation if it is
-    not a regular file; the file is not changed then. If `write` raises OSError, the file ends where the write began.
+    not a regular file; none of them changes the file. If `write` raises OSError, the file ends where the write began.
     """
 
     def __init__(self, path: Name, mode: str) -> None:
@@ -255,7 +255,7 @@ class FileTarget(Target):
     A file object or descriptor, which the caller closes, or an Upload, which this object closes.
 
     After an error or an interruption in `write`, it is unknown how much was written: `is_broken` is set, and further
-    calls of `write` raise OSError. So do calls that would have to replace bytes, because bytes cannot be removed.
+    calls of `write` raise OSError. Calls that would have to replace bytes also do, because bytes cannot be removed.
     """
 
     def __init__(self, file: object) -> None:

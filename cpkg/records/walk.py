@@ -106,7 +106,7 @@ class Walk:
         return self._damage()
 
     def _is_next(self, header: fmt.DataHeader, at: int) -> bool:
-        """Return whether a header at `at` is at its stored offset and has a number that may be next."""
+        """Return whether a header at `at` is the next one: its offset plus `_moved` is `at`, its number can follow."""
         return header.offset + self._moved == at and self._can_follow(header, self._following)
 
     def _can_follow(self, header: fmt.DataHeader, following: int) -> bool:

@@ -79,7 +79,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Named:
-    """Return a name of the backend at its first use, unwrapped: a wrapper would cost more than a short message does."""
+    """Return the backend's own object at its first use: a wrapper would take longer than handling a short message."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in ("CompressionParameter", "DecompressionParameter"):

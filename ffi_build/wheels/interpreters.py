@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the interpreters that wheels are built for, and make their headers usable for other systems."""
+"""Find the interpreters that wheels are built for, and copy their headers for compiling for other systems."""
 
 from __future__ import annotations
 

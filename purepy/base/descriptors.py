@@ -50,7 +50,7 @@ def place_of(file: BinaryIO, *, is_written: bool) -> tuple[int, int] | None:
 
 
 class _Closed:
-    """A closed Descriptor, which has no finalizer."""
+    """The class that a Descriptor gets when it is closed; it has no finalizer."""
 
     __slots__ = ("_numbers",)
     _numbers: list[int]

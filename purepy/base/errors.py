@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 class CodecError(Exception):
     """
-    Base of the codecs' own errors. (They also raise UnicodeDecodeError, ValueError, TypeError and OverflowError.)
+    Base of the codecs' own errors. The codecs also raise UnicodeDecodeError, ValueError, TypeError and OverflowError.
 
     `offset` is the position in bytes at which the input is wrong, counted from the start of the message, frame
     or stream. It is None while encoding, and if no single position is wrong.

@@ -35,7 +35,7 @@ _OF_CONTENT: Final = ("security.capability", "security.ima", "security.evm")
 
 
 class _Ended:
-    """A NewFile that has its final name or was discarded; unlike NewFile, without a finalizer."""
+    """The class that a NewFile gets once it has its final name or is discarded; it has no finalizer."""
 
     file: File = None
     _temporary = ""

@@ -27,7 +27,7 @@ def read_full(file: Readable, size: int, enough: int | None = None) -> bytes:
     """
     Return the next `size` bytes of a file; fewer at its end, or once at least `enough` bytes are read.
 
-    Raises BlockingIOError if a non-blocking file has no data at the moment.
+    Raises BlockingIOError if a non-blocking file has no data at the moment; bytes read before that are lost.
     """
     pieces: list[bytes] = []
     done = 0

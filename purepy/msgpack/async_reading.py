@@ -94,7 +94,8 @@ class AsyncObjects:
         Return the reader's data. An error of the reader, or an exception thrown into the wait, loses no data.
 
         This is an `await` that remembers the exception that was thrown in. Any other BaseException that is not an
-        Exception may come from a signal handler that ran after the reader took data and before it returned the data.
+        Exception may come from a signal handler that ran after the reader took data and before it returned the data,
+        which is then lost. So `_unsettled` is set, and the next step raises RuntimeError.
         """
         steps: Any = None  # a coroutine
         thrown: BaseException | None = None

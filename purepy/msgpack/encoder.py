@@ -393,10 +393,11 @@ class Encoder:
 
     def replace(self, obj: object, kind: type, asked: bool, converted: bool) -> tuple[object, bool, bool]:
         """
-        Return (object to pack instead of `obj`, asked, converted); TypeError or ValueError if there is no such object.
+        Return the object to pack instead of `obj`, and the new values of `asked` and `converted`.
 
-        The conversions of the options come first, then `default`, each once; the result of `default` may be converted
-        again. `asked` is whether `default` was called, `converted` whether a conversion was used after that.
+        Tries the conversions of the options unless `converted`, then `default` unless `asked`. `asked` is whether
+        `default` was called; `converted` is whether an option has converted the object or, after the call, its result.
+        If neither gives an object, raises ValueError for a naive datetime with the option `datetime`, else TypeError.
         """
         if self.conversions and not converted:
             replacement = self.hook(convert, self.conversions, obj)

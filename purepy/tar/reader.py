@@ -60,7 +60,7 @@ class Content:
 
     @property
     def position(self) -> int:
-        """The position of the next byte."""
+        """The position of the next byte in the uncompressed archive."""
         return self._start + self._at
 
     def begin(self) -> int:

@@ -25,7 +25,7 @@ def read_map(
     block: bytes, pax: dict[str, bytes], pieces: list[tuple[int, int]], entry: Entry, read: Callable[[int], bytes]
 ) -> None:
     """
-    Set the map and size of an entry if its header or pax records call it sparse; otherwise change nothing.
+    Set the map and size of an entry if its header or pax records mark a sparse file; otherwise change nothing.
 
     `pieces` is the map that `parse_pax` has found in GNU tar's format 0.0. Raises ArchiveError for a map that is wrong
     or has an unknown format.

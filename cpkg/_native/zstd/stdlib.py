@@ -2,9 +2,9 @@
 """
 The `stdlib` backend of Zstandard: the interpreter's own libzstd, for systems where cpkg cannot load one itself.
 
-CPython 3.14 and newer provide it as `compression.zstd`; on older versions, backports.zstd does. This library handles
-one frame at a time. So headers, limits, arguments and streams come from the pure codec; this module only replaces the
-decoding of blocks and the compression of data by calls of the library. The library's errors keep their text.
+CPython 3.14 and newer provide it as `compression.zstd`; on older versions, backports.zstd does. Both handle one frame
+at a time. So headers, limits, arguments and streams come from the pure codec; this module only replaces the decoding of
+blocks and the compression of data by calls of the library. The library's errors keep their text.
 """
 
 from __future__ import annotations

@@ -186,7 +186,7 @@ def decode_stream(data: bytes, start: int, end: int, table: HuffmanTable, count:
 
 def _decode_words(data: bytes, start: int, end: int, table: HuffmanTable, count: int, origin: int, what: str) -> bytes:
     """
-    Decode the symbols of a bitstream: the form for a JIT, with five symbols per word read and written.
+    Decode the symbols of a bitstream, for interpreters with a JIT: five symbols per word read and written.
 
     If the table has codes of more than 11 bits, all symbols are decoded one by one.
     """
@@ -319,7 +319,7 @@ def decode_pair(
 
 def _decode_wide(data: bytes, start: int, end: int, table: HuffmanTable, count: int, origin: int, what: str) -> bytes:
     """
-    Decode the symbols of a bitstream: the form for an interpreter, which pays for each operation.
+    Decode the symbols of a bitstream, for interpreters without a JIT, where each operation costs time.
 
     In a long stream, one lookup decodes all symbols whose codes are complete in the next 11 bits. In short streams, at
     the end of long ones, and if the table has longer codes, a lookup decodes one symbol.

@@ -280,7 +280,7 @@ def _interpret(
     window: Window,
     max_size: int,
 ) -> None:
-    """Decode and execute all sequences in one loop: the form for an interpreter, which pays for each operation."""
+    """Decode and execute all sequences in one loop, for interpreters without a JIT, where each operation costs time."""
     position, ll_state, of_state, ml_state = _initial_states(data, start, end, origin, tables)
     first = start * 8
     ll_entries, of_entries, ml_entries = (table.entries for table in tables)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-FSE for the encoder (RFC 8878, section 4.1): distributions, their descriptions, and tables for encoding.
+FSE for the encoder (RFC 8878, section 4.1): distributions, their form in a block, and tables for encoding.
 
-An encoding table reverses the decoder's table. The decoder's state names a cell: a symbol, a number of bits to read and
-a base for the next state. The encoder works backwards, from the state that the decoder has *after* a symbol to the
-state that it has *before* the symbol; the bits shifted out are those that the decoder reads.
+An encoding table reverses the decoder's table. The decoder's state is the index of a cell, which has a symbol, a number
+of bits to read and a base for the next state. The encoder works backwards, from the state that the decoder has *after*
+a symbol to the state that it has *before* the symbol; the bits shifted out are those that the decoder reads.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ _read = lib.cpkg_to_marshal_run
 
 
 class _Reader:
-    """The C state of unpacking, and the limits that it checks."""
+    """The state of C while it unpacks, and the limits that C checks."""
 
     __slots__ = ("handle", "limits", "output", "window")
 
