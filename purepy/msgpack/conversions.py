@@ -129,9 +129,14 @@ def _convert_numpy(numpy: Any, obj: Any, flags: int) -> object:
         if flags & LEAVE_ARRAYS or obj.dtype.kind not in _NUMPY_KINDS:
             return NOT_CONVERTED
         # a subclass with its own tolist(), such as a masked array, holds more than its items
-        if obj.dtype.str[1:] == "f4" and obj.shape and type(obj).tolist is numpy.ndarray.tolist:
-            bits = numpy.asarray(obj).view(f"{obj.dtype.str[0]}u4")  # swapping ints leaves the bits of NaNs alone
-            return _singles(bits.astype(">u4").tobytes(), obj.shape)
+        if obj.shape and type(obj).tolist is numpy.ndarray.tolist:
+            if obj.dtype.str[1:] == "f4":
+                bits = numpy.asarray(obj).view(f"{obj.dtype.str[0]}u4")  # swapping ints leaves the bits of NaNs alone
+                return _singles(bits.astype(">u4").tobytes(), obj.shape)
+            if obj.ndim == 1 and obj.dtype.isnative and obj.dtype.char in ARRAY_FORMATS:
+                from array import array  # PyPy packs its list up to 20 times as fast as the list that numpy makes
+
+                return array(obj.dtype.char, obj.tobytes()).tolist()
         return obj.tolist()
     if isinstance(obj, numpy.bool_):
         return bool(obj)

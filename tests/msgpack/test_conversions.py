@@ -126,6 +126,8 @@ def test_numpy(msgpack: ModuleType) -> None:
         (np.array([[1, 2], [3, 4]], dtype="i2"), [[1, 2], [3, 4]]),
         (np.array([1, None, np.int32(3)], dtype=object), [1, None, 3]),
         (np.arange(6, dtype="u1")[::2], [0, 2, 4]),
+        *((np.array([1, -300], dtype=kind), [1, -300]) for kind in ("<i8", ">i2")),
+        *((np.array([1, -300], dtype=kind), [1.0, -300.0]) for kind in ("<f8", ">f8", "<f2")),
     ):
         assert msgpack.packb([obj], numpy=True) == msgpack.packb([plain])
         assert msgpack.packb([obj], numpy=True, strict_types=True) == msgpack.packb([plain])
