@@ -15,11 +15,13 @@
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 #define NEVER_INLINE __attribute__((noinline))
+#define HOT __attribute__((hot))
 #else
 #define LIKELY(x) (x)
 #define UNLIKELY(x) (x)
 #define ALWAYS_INLINE inline
 #define NEVER_INLINE
+#define HOT
 #endif
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))

@@ -142,7 +142,8 @@ static NEVER_INLINE unsigned char *encode_bytearray(Encoder *c, unsigned char *p
 
 /* Pack an object of any other type than None, bool, int, float, str, bytes, bytearray, list, dict and, without
    strict_types, tuple. */
-static NEVER_INLINE unsigned char *encode_other(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage)
+static HOT NEVER_INLINE unsigned char *encode_other(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth,
+                                                    int stage)
 {
     const bool strict = c->options->strict_types;
     const bool had_datetime = KEPT(epoch); /* read once, because another thread may find the class at any time */
@@ -163,6 +164,15 @@ static NEVER_INLINE unsigned char *encode_other(Encoder *c, unsigned char *p, Py
         ((!is_enum(type) && encode_value_type(c, &p, o, depth, stage)) ||
          (by_class && encode_by_class(c, &p, o, depth, stage))))
         return p;
+    if (type == (PyTypeObject *)S.ExtType)
+        return encode_ext_type(c, p, o);
+    if (type == (PyTypeObject *)S.Timestamp || type == (PyTypeObject *)S.Raw) {
+        unsigned char *result;
+        WITH_LOCKED(o)
+        result = type == (PyTypeObject *)S.Raw ? encode_raw_object(c, p, o) : encode_timestamp_object(c, p, o);
+        END_LOCKED()
+        return result;
+    }
     if (!strict) {
         if (PyByteArray_Check(o))
             return encode_bytearray(c, p, o);
@@ -182,15 +192,8 @@ static NEVER_INLINE unsigned char *encode_other(Encoder *c, unsigned char *p, Py
          (type == (PyTypeObject *)S.frozendict || (!strict && PyType_IsSubtype(type, (PyTypeObject *)S.frozendict))))) {
         return may_nest(c, p, depth) ? encode_mapping(c, p, o, depth - 1) : NULL;
     }
-    if (type == (PyTypeObject *)S.ExtType || (!strict && PyType_IsSubtype(type, (PyTypeObject *)S.ExtType)))
+    if (!strict && PyType_IsSubtype(type, (PyTypeObject *)S.ExtType))
         return encode_ext_type(c, p, o);
-    if (type == (PyTypeObject *)S.Timestamp || type == (PyTypeObject *)S.Raw) {
-        unsigned char *result;
-        WITH_LOCKED(o)
-        result = type == (PyTypeObject *)S.Raw ? encode_raw_object(c, p, o) : encode_timestamp_object(c, p, o);
-        END_LOCKED()
-        return result;
-    }
     if (!strict && PyTuple_Check(o)) {
         if (!may_nest(c, p, depth))
             return NULL;
