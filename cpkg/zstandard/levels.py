@@ -74,14 +74,12 @@ def _fitted(
     """
     Return the given window_log, chain_log and hash_log, reduced to what input and dictionary need.
 
-    `size` and `dict_size` are in bytes. Replaces ZSTD_adjustCParams.
+    `size` and `dict_size` are in bytes. Replaces ZSTD_adjustCParams, which also allows larger tables for a dictionary
+    that does not fit the window; no level has such tables.
     """
     largest = 1 << (WINDOWLOG_MAX - 1)
     if size <= largest and dict_size <= largest:
         window_log = min(window_log, max(HASHLOG_MIN, (size + dict_size - 1).bit_length()))
-    reach = window_log
-    if dict_size and 1 << window_log < dict_size + size:
-        reach = min(WINDOWLOG_MAX, ((1 << window_log) + dict_size - 1).bit_length())
-    hash_log = min(hash_log, reach + 1)
+    hash_log = min(hash_log, window_log + 1)
     cycle_log = chain_log - (strategy >= STRATEGY_BTLAZY2)
-    return window_log, chain_log - max(0, cycle_log - reach), hash_log
+    return window_log, chain_log - max(0, cycle_log - window_log), hash_log
