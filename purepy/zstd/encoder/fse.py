@@ -94,8 +94,6 @@ def _build(norm: Distribution, table_log: int) -> tuple[list[int], list[int], li
         n = abs(n)
         if n == 0:
             bits, threshold = table_log + 1, size
-        elif n == 1:
-            bits, threshold = table_log, size
         else:
             # States from n << bits on shift out `bits` bits, lower states one bit less.
             bits = table_log - ((n - 1).bit_length() - 1)
