@@ -78,4 +78,5 @@ def test_errors_are_described() -> None:
         split(SKIPPABLE[:-1])
     pytest.raises(ZstdError, split, FRAMES[0] + b"garbage!!").match("expected a frame's magic number")
     pytest.raises(ZstdLimitError, split, b"\x28\xb5\x2f\xfd\x00\x90\x01\0\0").match("window_log_max")
+    assert len(split(b"\x28\xb5\x2f\xfd\x00\x88\x01\0\0")) == 1  # the largest window that is allowed
     pytest.raises(ZstdError, split, b"\x28\xb5\x2f\xfd\x21\x05\x00\x01\0\0").match("dictionary")

@@ -93,6 +93,8 @@ async def test_files(zstd: ModuleType, path: Path, threads: int | None) -> None:
         assert (await file.read(), await file.readline(), await file.read(5)) == (b"", b"", b"")
     file = await zstd.aopen(path)
     assert b"".join([chunk async for chunk in file.chunks(999)]) == DATA
+    with pytest.raises(ValueError, match="size must be positive, not 0"):
+        [chunk async for chunk in file.chunks(0)]
     await file.close()
     with pytest.raises(ValueError, match="closed"):
         await file.read()

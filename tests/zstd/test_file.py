@@ -8,7 +8,7 @@ import io
 import os
 import pathlib
 import sys
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 from odd_files import Target
@@ -60,6 +60,19 @@ def test_temporary_file_object(zstd: ModuleType, path: pathlib.Path) -> None:
     with zstd.open(path, "rt", encoding="utf-8") as text:
         assert text.read() == TEXT.decode()
     gc.collect()
+
+
+def test_a_file_object_needs_only_the_method_of_its_mode(zstd: ModuleType) -> None:
+    target = io.BytesIO()
+    reader, writer = SimpleNamespace(read=None), SimpleNamespace(write=target.write)
+    for mode, lacking in (("r", writer), ("w", reader)):
+        with pytest.raises(TypeError, match="file must be a file-like object"):
+            zstd.ZstdFile(lacking, mode)
+    with zstd.ZstdFile(writer, "w") as file:
+        file.write(TEXT)
+    reader.read = io.BytesIO(target.getvalue()).read
+    with zstd.ZstdFile(reader) as file:
+        assert file.read() == TEXT
 
 
 def test_seek_needs_a_seekable_file(zstd: ModuleType) -> None:

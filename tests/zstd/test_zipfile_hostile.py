@@ -110,6 +110,11 @@ def test_files_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         archive.write("text", "again")
     with zipfile.ZipFile("out.zip") as archive:
         archive.extractall("out")
+        file, member = archive.fp, archive.open("text")
+    assert file is not None
+    assert not file.closed  # the member still needs the file
+    member.close()
+    assert file.closed
     assert Path("out/text").read_bytes() == Path("out/again").read_bytes() == TEXT
     zstd.register_shutil(tar=False)
     try:
