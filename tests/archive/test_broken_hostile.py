@@ -133,8 +133,10 @@ def changed(changes: dict[int, bytes]) -> bytes:
     ],
 )
 def test_headers_that_lie(engine: str, stream: bytes, tmp_path: Path) -> None:
-    with pytest.raises(ArchiveError):
-        archive.extract(io.BytesIO(zstd.compress(stream + bytes(1024))), tmp_path / "out")
+    data = zstd.compress(header_of("before") + stream + bytes(1024))
+    with pytest.raises(ArchiveError) as caught:
+        archive.extract(io.BytesIO(data), tmp_path / "out", include=["name"])
+    assert caught.value.offset == 512
     assert os.listdir(tmp_path / "out") == []
 
 

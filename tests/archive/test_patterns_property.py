@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import string
 import subprocess
 import tarfile
 from pathlib import Path
@@ -61,3 +62,20 @@ def test_sets_and_escapes() -> None:
     assert anchored is not None
     assert [anchored(name) for name in ("d", "d/e", "a/d", "xy/z", "dd")] == [True, True, False, True, False]
     assert matcher([], anchored=True) is None
+    for name, members in {
+        "alnum": string.ascii_letters + string.digits,
+        "alpha": string.ascii_letters,
+        "blank": " \t",
+        "cntrl": "".join(map(chr, range(32))) + "\x7f",
+        "digit": string.digits,
+        "graph": "".join(map(chr, range(33, 127))),
+        "lower": string.ascii_lowercase,
+        "print": "".join(map(chr, range(32, 127))),
+        "punct": string.punctuation,
+        "space": string.whitespace,
+        "upper": string.ascii_uppercase,
+        "xdigit": string.hexdigits,
+    }.items():
+        matches = matcher([f"[[:{name}:]]"], anchored=True)
+        assert matches is not None
+        assert {char for char in map(chr, range(128)) if matches(char)} == set(members), name
