@@ -125,6 +125,10 @@ def test_a_damaged_frame_is_reported_by_its_numbers(path: Path) -> None:
     assert not report.ok
     assert (report.records, report.total, report.lost) == (18, 24, 6)
     assert "records 6 to 11" in str(report.damage[0])
+    forget_index(path)
+    flip(path, second.start + 9)  # without the header, the numbers are those before the next header
+    report = records.verify(path)
+    assert (report.records, report.total, report.lost, len(report.damage)) == (18, 24, 6, 1)
 
 
 def test_numbers_stay_when_records_are_lost(path: Path) -> None:
