@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import os
 import tarfile
 from pathlib import Path
@@ -121,6 +122,13 @@ def test_files_written_by_c_come_with_the_umask(tmp_path: Path) -> None:
         same(raw_frame(ARCHIVES["modes"] + bytes(1024)), tmp_path, filter="fully_trusted")
     finally:
         os.umask(before)
+
+
+@pytest.mark.skipif(not system.is_root(), reason="needs root for owners")
+def test_files_written_by_c_have_their_owners(tmp_path: Path) -> None:
+    data = raw_frame(many("d", 5, uid=7, gid=8) + bytes(1024))
+    archive.extract(io.BytesIO(data), tmp_path, filter="fully_trusted", numeric_owner=True)
+    assert {os.stat(path)[4:6] for path in (tmp_path / "d").iterdir()} == {(7, 8)}
 
 
 def test_a_descriptor_that_is_unavailable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
