@@ -353,3 +353,9 @@ def test_a_second_init(msgpack: ModuleType) -> None:
     assert kept[0]() is None
     unpacker.feed(b"\x91\x80")
     assert unpacker.unpack() == [{}]
+    if hasattr(sys, "getrefcount"):  # __init__ also drops the view of the data
+        unpacker.__init__(bin_view=True)
+        unpacker.feed(msgpack.packb(bytes(100)) + b"\xc4")
+        viewed, other = unpacker.unpack().obj, bytes(bytearray(100))
+        unpacker.__init__()
+        assert sys.getrefcount(viewed) == sys.getrefcount(other)
