@@ -162,7 +162,9 @@ class _FrameReader:
         if self._decompressor.needs_input:
             data = self._more()
             if not data:
-                raise self._lie(f"it has {self.end - self.position} fewer bytes of content than the table states")
+                raise self._lie(
+                    f"the frame has {self.end - self.position} fewer bytes of content than the table states"
+                )
         return self._content_of(data, size)
 
     def _content_of(self, data: bytes, size: int) -> bytes:
@@ -192,14 +194,14 @@ class _FrameReader:
         while not (self._decompressor.eof and self._offset == self._compressed_end):
             data = self._more() if self._decompressor.needs_input else b""
             if not data and self._decompressor.needs_input:
-                raise self._lie("it is incomplete at the end that the table states")
+                raise self._lie("the frame does not end where the table states")
             if self._content_of(data, 1):
-                raise self._lie("it has more content than the table states")
+                raise self._lie("the frame has more content than the table states")
         if self._checksum is None:
             return
         found = self._tail if self._hasher is None else self._hasher.flush()[-CHECKSUM_SIZE:]
         if int.from_bytes(found, "little") != self._checksum:
-            raise self._lie("its content does not have the checksum that the table states")
+            raise self._lie("the frame's content does not have the checksum that the table states")
 
     def _lie(self, what: str) -> SeekableFormatError:
         text = f"the seek table does not fit frame {self._index}, at byte {self._start}: {what}"

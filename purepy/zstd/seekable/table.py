@@ -189,7 +189,9 @@ def _table(entries: array[int], columns: int, frames_size: int) -> SeekTable:
     compressed, decompressed = entries[0::columns], entries[1::columns]
     total = sum(compressed)
     if total != frames_size:
-        raise _damaged(frames_size, f"its entries cover {total} bytes of frames, the file has {frames_size}")
+        raise _damaged(
+            frames_size, f"its entries cover {total} bytes of frames, but the frames in the file have {frames_size}"
+        )
     for index, (size, content) in enumerate(zip(compressed, decompressed)):
         if content and (not size or content > content_size_max(size)):
             raise _damaged(frames_size, f"entry {index} has {content} bytes of content in a frame of {size} bytes")

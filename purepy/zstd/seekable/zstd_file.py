@@ -165,7 +165,7 @@ class SeekableZstdFile(ZstdFile):
             try:
                 for name in ("readable", "seekable"):
                     if not hasattr(fp, name) or not getattr(fp, name)():
-                        raise TypeError(f"SeekableZstdFile reads only a file object that is {name}")
+                        raise TypeError(f"expected a file object that is {name}, got {type(fp).__name__}")
                 self._table = table = self._find_table(fp, zstd_dict, options)
                 return TableReader(fp, close_fp, table, decompressor, hasher)
             except BaseException:

@@ -134,7 +134,9 @@ def plan_compression(
     module.ZstdCompressor(level, options, zstd_dict)
     size = frame_size_for(frame_size, level, options)
     if options and options.get(_WORKERS_KEY):
-        raise ValueError("nb_workers cannot be combined with threads or frame_size: leave nb_workers out")
+        raise ValueError(
+            "nb_workers cannot be combined with threads or frame_size: leave out nb_workers, or both of them"
+        )
     if zstd_dict is not None and parse_dict_argument(zstd_dict, UNDIGESTED)[1] == PREFIX:
         raise ValueError(
             "a prefix works for one frame, but threads or frame_size create several: use as_undigested_dict"
