@@ -62,7 +62,7 @@ class Interpreter:
         match = re.match(r"\.(pypy\d+)-(pp\d+)-", self.suffix)
         if match is None:
             raise SystemExit(
-                f"{self.program}: expected .pypyNN-ppNN-... as the end of a module's name, got {self.suffix}"
+                f"{self.program}: expected a suffix of extension modules like .pypyNN-ppNN-..., got {self.suffix}"
             )
         return f"pp{number}", "_".join(match.groups())
 

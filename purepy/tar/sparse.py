@@ -110,7 +110,7 @@ def _read_1_0(read: Callable[[int], bytes]) -> tuple[list[tuple[int, int]], int]
 
 def _check_count(count: int) -> None:
     if count > PIECES_MAX:
-        raise ArchiveLimitError(f"a sparse file has more than {PIECES_MAX:,} pieces")
+        raise ArchiveLimitError(f"the map of a sparse file lists more than {PIECES_MAX:,} pieces of data")
 
 
 def _apply(entry: Entry, pieces: list[tuple[int, int]], size: int, stored: int) -> None:
