@@ -52,7 +52,7 @@ def read_msgpack(request: HttpRequest, **options: object) -> Any:
     Return the object in the body of a request; `options` are the options of `cpkg.loads`.
 
     Unless `max_output_size` is given, a compressed message is refused if its decompressed content is larger than the
-    body. So clients send `dumps(..., compress=False)`, or use Content-Encoding.
+    body, as it nearly always is. So clients send `dumps(..., compress=False)`, or use Content-Encoding.
 
     Raises BadRequest, which Django answers with 400, if the body has another media type, has a content coding that no
     middleware decoded, is damaged, exceeds a limit, or does not match the `type` in the options. Django itself limits

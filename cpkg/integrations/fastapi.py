@@ -75,7 +75,8 @@ def Body(type: object, *, max_size: int = MAX_REQUEST_SIZE, **options: Any) -> A
     bytes (default 16 MiB). If the body does not match the type, the endpoint is not called, and FastAPI answers with
     422 and all errors, at most `max_errors` (default 100), each with its location (`loc`) and message (`msg`). Other
     faulty bodies are refused as in `read_msgpack`. A compressed message is refused with 400 if its decompressed content
-    is larger than the body. So clients send `dumps(..., compress=False)`, or use Content-Encoding.
+    is larger than the body, as it nearly always is. So clients send `dumps(..., compress=False)`, or use
+    Content-Encoding.
 
     Raises TypeError for a type that cannot be decoded.
     """

@@ -57,7 +57,7 @@ async def read_msgpack(request: Request, *, max_size: int = MAX_REQUEST_SIZE, **
     Return the object in the body of a request; `options` are the options of `cpkg.loads`.
 
     Unless `max_output_size` is given, a compressed message is refused if its decompressed content is larger than the
-    body. So clients send `dumps(..., compress=False)`, or use Content-Encoding.
+    body, as it nearly always is. So clients send `dumps(..., compress=False)`, or use Content-Encoding.
 
     Raises HTTPException: 415 if the body has another media type or a content coding that no middleware decoded, 413 if
     it has more than `max_size` bytes (default 16 MiB), 400 if it is damaged or exceeds a limit of `cpkg.loads`, and
