@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Compile CPython 3.14 without the GIL, which no distribution packages, and run tox rows on it.
+# Compile CPython 3.14 without the GIL, which Debian 12 and Ubuntu 24.04 do not package, and run tox rows on it.
 #
 #   free_threaded.sh [ROW...]                       run tox rows, for instance 3.14t-native or sanitize-threads
 #   free_threaded.sh --build 3.14t|3.14t-tsan|3.14  compile one build and print the folder of its interpreter
