@@ -228,9 +228,9 @@ class Walker:
 
     def _run(self, names: list[str]) -> RunOfFiles:
         """
-        Return a RunOfFiles of `names`, where names that `include` does not match become "".
+        Return a RunOfFiles of `names`, in which "" replaces each name that the patterns of `include` do not match.
 
-        C leaves those to Python, because they may be directories, to which `include` does not apply.
+        C skips an empty name. Python then handles the entry, which may be a directory: `include` applies only to files.
         """
         assert self._frames is not None
         is_included = self._is_included

@@ -76,7 +76,7 @@ def _note_torn(file: str, torn: int) -> None:
 
 @contextlib.contextmanager
 def _place(file: str) -> Iterator[str | BinaryIO]:
-    """Yield the name of a file or URL unchanged; for anything else, yield an open file that can seek."""
+    """Yield `file` unchanged if it names a regular file or is a URL; else (a pipe, "-") yield an open seekable file."""
     if is_url(file) or (file != "-" and os.path.isfile(file)):
         yield file
         return

@@ -240,7 +240,7 @@ _locked: weakref.WeakSet[PathTarget] = weakref.WeakSet()
 
 
 def _unlock_in_child() -> None:
-    """Close files of the parent in a forked child, which would otherwise keep them locked as long as it lives."""
+    """Close the parent's files in a forked child; otherwise they would stay locked until the child exits."""
     for target in list(_locked):
         with Suppressed(OSError, ValueError):  # a half-closed file must not prevent closing the others
             target.close()

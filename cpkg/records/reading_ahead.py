@@ -97,8 +97,8 @@ class Decoding:
         """
         Add a frame, gap or bunch to the queue, and start to read it.
 
-        If reading a frame fails with OSError or ValueError, the error waits in the queue until `first` returns it. The
-        errors of a bunch, and those of signal handlers, are raised.
+        If reading a frame fails with OSError or ValueError, the queue holds the exception, and `first` returns it with
+        the frame. The errors of a bunch, and those of signal handlers, are raised at once.
         """
         try:
             work: object = lost(piece) if isinstance(piece, Gap) else self._submitted(piece)

@@ -81,8 +81,8 @@ def spans(bunch: Bunch, starts: Sequence[int]) -> Iterator[tuple[int, int, int]]
     """
     Return an iterator over (position in the caller's list, start, end) of each wanted record.
 
-    `starts` has the starts of all records in the content of the bunch, and the end of the last. Returns None if a frame
-    has more or fewer records than `bunch.before` says.
+    `starts` has the starts of all records in the content of the bunch, and the end of the last. Returns None instead of
+    an iterator if the records in the content do not fit the numbers of records in `bunch.before`.
     """
     for records, content in bunch.before:
         if starts[records] != content:

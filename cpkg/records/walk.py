@@ -43,7 +43,11 @@ _KINDS: Final = re.compile(b"|".join((fmt.DATA, fmt.LOST, fmt.FILE)))
 
 
 class Other(NamedTuple):
-    """A skippable frame without records; `kind` is b"" for a seek table and for a frame with another magic number."""
+    """
+    A skippable frame without records.
+
+    `kind` has the four letters of a frame of the record format, and is b"" for any other frame, such as a seek table.
+    """
 
     kind: bytes
     offset: int

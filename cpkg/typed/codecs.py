@@ -609,7 +609,8 @@ def convert(obj: object, type: object, *, from_attributes: bool = False, **optio
     """
     Convert `obj`, made of dicts, lists, numbers, text and so on, to an object of `type`.
 
-    Where the type asks for a dataclass, attrs class, Enum or class for `dec_hook`, an instance of it is not converted.
+    An instance of a dataclass, attrs class, Enum or class that `dec_hook` creates stays as it is where the type asks
+    for that class.
     Times, UUIDs and Decimals may be text, as `to_builtins` writes them, and bytes may be base64 text. With
     `from_attributes`, the attributes of any object can supply fields.
     `options` are those of `Decoder`; of its limits, only `max_depth` has an effect. Raises the exceptions of `Decoder`;

@@ -268,9 +268,10 @@ class _Source(Source):
 
     def guard(self, role: str, at: str, *lines: str, is_safe: bool = False) -> None:
         """
-        Write lines that run the caller's code, for a value that begins at the position `at`: exceptions become Refused.
+        Write `lines`, which run code of cpkg's user, in a `try` statement that turns an Exception into a Refused.
 
-        With `is_safe`, the lines run no such code, and are written unchanged.
+        The value that the lines read begins at the position `at`. With `is_safe`, the lines run no code of the user and
+        are written without `try`.
         """
         if is_safe:
             self.line(*lines)

@@ -230,7 +230,7 @@ def inspect(type: object, *, namespace: Mapping[str, object] | None = None) -> d
 
     Kinds are "int", "array", "dict", "union", "object" and so on. Objects have "fields", a list of dicts with "name",
     "key", "type" (again such a dict) and "required", and, if the field has one, "default", "factory", "title" and
-    "description". Objects also have "array_like" and "forbid_unknown_fields". Arrays have "item", maps "key" and
+    "description". Objects also have "array_like" and "forbid_unknown_fields". Arrays have "item", dicts "key" and
     "item", tuples and unions "parts", enums and literals "values". Constraints are under "checks". A type that refers
     to itself contains its own dict. `namespace` is the same as for `Decoder`. Raises TypeError for a type that cannot
     be decoded.

@@ -151,7 +151,12 @@ class _KeyMeter:
             self.put(meters, value)
 
     def put(self, meters: KeyMeters, value: int) -> int:
-        """Put a key with this hash into the table; return its slot if another key may have the hash, else -1."""
+        """
+        Put a key with the hash `value` into the table.
+
+        Returns the slot of the key if a key with the same tag is in its probe sequence, because that key may have the
+        same hash; else -1.
+        """
         tags, mask = self.tags, self.mask
         tag = value % _TAGS + 1
         i = value & mask

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Implement `packb`, `pack` and `pack_into`, given the values of their options, for every backend with an Encoder.
+Implement `packb`, `pack` and `pack_into` for every backend with an Encoder.
 
-The functions that users call take the options as keywords and have the documentation; they call these functions.
+The functions that users call have the docstrings and take the options as keywords. They call the functions of this
+module with a named tuple of the options' values.
 """
 
 from __future__ import annotations

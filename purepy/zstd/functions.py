@@ -269,7 +269,7 @@ class Functions(BackendMethods):
         Return a dictionary of given content, with tables that suit samples (replaces `compression.zstd.finalize_dict`).
 
         Args:
-            zstd_dict (ZstdDict): the content, whose end is removed if there is no room for the tables.
+            zstd_dict (ZstdDict): the content; its end is cut off if content and tables together exceed `dict_size`.
             samples (Iterable[Buffer]): typical data.
             dict_size (int): the largest size of the dictionary in bytes, at least 256 and at least the content's size.
             level (int): the compression level that the dictionary is meant for.

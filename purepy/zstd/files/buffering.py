@@ -64,7 +64,11 @@ class Serial(Exclusive):
 
 
 class SerialMemory(Serial):
-    """A Serial that allocates `size` bytes and gives them to the next base class, a C type that stores data there."""
+    """
+    Base of buffers whose bytes a C type holds: allocates `size` bytes, and passes them to the C type's `__init__`.
+
+    In a subclass the C type is the base class after this one.
+    """
 
     __slots__ = ()
 

@@ -102,7 +102,7 @@ class CompressWriter(Exclusive, io.RawIOBase):
 
     def write(self, data: Buffer, /) -> int:
         """
-        Compress and write data; return its size. If `drops` is set, do nothing and return the size.
+        Compress `data` and write the result; return the size of `data`. If `drops` is set, only return this size.
 
         The compressor cannot give data back, so an error of the file after compression is not raised here. The next
         call writes the bytes that the file did not take, and raises the error if it persists: no failure leaves a gap

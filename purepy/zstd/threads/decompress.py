@@ -73,7 +73,11 @@ class _DecompressJob(Job):
             release(decompressor)
 
     def _filled(self, into: Callable[[object, object], int], data: Buffer) -> Lent:
-        """Return content that `into` stored in reused memory: page faults would take half as long as decompressing."""
+        """
+        Return the content of `data`, which `into` stores in reused memory.
+
+        In new memory, page faults would take half as long as decompression.
+        """
         memory = reused(self._spare_pieces, lambda: bytearray(_PIECE))
         with memoryview(memory) as view:
             return Lent(memory, into(data, view), self._spare_pieces)
