@@ -141,7 +141,7 @@ static NEVER_INLINE unsigned char *encode_bytearray(Encoder *c, unsigned char *p
      Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_DICT_SUBCLASS)
 
 /* Pack an object of any other type than None, bool, int, float, str, bytes, bytearray, list, dict and, without
-   strict_types, tuple. */
+   strict_types, tuple. HOT, because otherwise gcc optimizes this code for size. */
 static HOT NEVER_INLINE unsigned char *encode_other(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth,
                                                     int stage)
 {
