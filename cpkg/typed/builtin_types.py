@@ -8,22 +8,15 @@ import sys
 from cpkg.objects.dumps_loads import MAX_DEPTH
 from cpkg.typed.encoding import too_deep
 from cpkg.typed.nodes import form_of
-from cpkg.typed.texts import to_text
+from cpkg.typed.texts import EXACT, to_text
 from purepy.base.lazy import imported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, Final
 
     from cpkg.typed.nodes import Node
     from purepy.base.types import Value
-
-
-_PLAIN: Final[tuple[tuple[type, Callable[[Any], object]], ...]] = (
-    (str, str.__str__), (int, lambda value: int.__add__(value, 0)), (float, lambda value: float.__mul__(value, 1.0)),
-)  # fmt: skip
-"""Functions that convert an instance of a subclass to the class itself, even if it overrides `__str__` or `__int__`."""
 
 
 def builtins_of(
@@ -58,7 +51,7 @@ def builtins_of(
         enum = sys.modules.get("enum")
         if enum is not None and isinstance(value, enum.Enum):
             return turn(value.value, depth - 1)
-        for base, plain in _PLAIN:
+        for base, plain in EXACT.items():
             if isinstance(value, base):
                 return plain(value)
         if hasattr(kind, "tolist") and imported("cpkg.typed.arrays").is_array(value):

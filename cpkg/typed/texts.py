@@ -28,6 +28,11 @@ def _real(cls: type) -> Any:
 DATETIME: Final[type[datetime.datetime]] = _real(datetime.datetime)
 DATE: Final[type[datetime.date]] = _real(datetime.date)
 
+EXACT: Final[dict[type, Callable[[Any], object]]] = {
+    str: str.__str__, int: lambda value: int.__add__(value, 0), float: lambda value: float.__mul__(value, 1.0)
+}  # fmt: skip
+"""Functions that convert an instance of a subclass to the class itself, even if it overrides `__str__` or `__int__`."""
+
 _MOMENT = re.compile(
     r"(?P<day>\d{4}-\d\d-\d\d)[T ](?P<clock>([01]\d|2[0-3]):[0-5]\d:[0-5]\d)(\.(?P<fraction>\d{1,9}))?"
     rf"(?P<offset>Z|{OFFSET_PATTERN})?",

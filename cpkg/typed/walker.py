@@ -18,7 +18,7 @@ from cpkg.typed.errors import ValidationError
 from cpkg.typed.inputs import located
 from cpkg.typed.nodes import ARRAY, BIN, BOOL, EXT, FLOAT, INT, MAP, MISSING, NIL, STR, TEXT_KINDS
 from cpkg.typed.readers import Mismatch, Refused, UnfitError, as_tuples
-from cpkg.typed.texts import EPOCH, FROM_TEXT, from_ext, usual_time
+from cpkg.typed.texts import EPOCH, EXACT, FROM_TEXT, from_ext, usual_time
 from purepy.base.errors import CodecError, StackError, exception_text, raise_if_from_handler, too_deep
 from purepy.base.lazy import imported
 from purepy.msgpack.ext import ExtType
@@ -52,9 +52,7 @@ _EXTENSIONS: Final = (*TEXT_KINDS, "ext")
 """The kinds of types whose extension values `Walker._extension` reads."""
 _OF_CALLERS: Final = ("object", "custom")
 """The kinds of types whose values the caller's code creates."""
-_EXACT: Final[dict[str, Callable[[Any], object]]] = {
-    STR: str.__str__, INT: lambda value: int.__add__(value, 0), BIN: bytes
-}  # fmt: skip
+_EXACT: Final[dict[str, Callable[[Any], object]]] = {STR: EXACT[str], INT: EXACT[int], BIN: bytes}
 """Functions that convert the values of a family to its own class, from subclasses and mutable buffers."""
 _STACK_ENDED: Final = (
     "the data is nested deeper than the interpreter's stack allows, or a constructor or hook recurses without end"
