@@ -112,6 +112,13 @@ def test_getbuffer(msgpack: ModuleType) -> None:
     assert packer.bytes() == b"\x02"
 
 
+def test_long_messages_of_changing_sizes(msgpack: ModuleType) -> None:
+    """The memory that one long message needed is a first guess for the next, which may be longer or shorter."""
+    item, packed = "é" * 500, b"\xda\x03\xe8" + "é".encode() * 500
+    for count in (262, 400, 400, 399, 401, 2000, 261, 263, 1100, 400):
+        assert msgpack.packb([item] * count) == b"\xdc" + count.to_bytes(2, "big") + packed * count
+
+
 def test_shared_by_threads(msgpack: ModuleType) -> None:
     """Threads may share a Packer: each call returns its own message."""
     packer = msgpack.Packer(default=lambda numbers: [sum(range(50)), "x" * 100, *numbers])

@@ -4,7 +4,9 @@
  *
  * A message starts in a scratch buffer that is kept between calls. If it fits, it is copied once, into a bytes object
  * of its size. A longer message moves into a bytes object, which grows with realloc (large blocks are moved by
- * remapping their pages) and is cut to the message's size at the end, without a copy.
+ * remapping their pages) and is cut to the message's size at the end, without a copy. Its first size is what the last
+ * long message needed, so messages of the same size reuse one block of the heap. For a larger first size, glibc would
+ * map and unmap fresh pages for each message, which takes up to five times as long as packing.
  *
  * Packing functions take the write position and return it (NULL after an error), so that it stays in a register.
  */
@@ -47,6 +49,11 @@
 
 #define SCRATCH_SIZE (256 * 1024)
 #define PACK_LENGTH_MAX 0xffffffffu
+
+/* The memory that the last message outside the scratch buffer needed, if it was at most LAST_LONG_MAX: glibc always maps
+   fresh pages for more. Only a first guess for the next message, so threads may overwrite it at any time. */
+#define LAST_LONG_MAX (32 * 1024 * 1024)
+static size_t last_long;
 
 #ifdef Py_GIL_DISABLED
 /* Each of up to SCRATCHES threads has its own scratch buffer. More threads share them: while one thread uses a buffer,
@@ -159,6 +166,9 @@ static NEVER_INLINE unsigned char *writer_grow(Writer *w, unsigned char *p, size
             wanted = used + need + (used + need) / 4;
         if (wanted < 512)
             wanted = 512;
+        size_t last = __atomic_load_n(&last_long, __ATOMIC_RELAXED);
+        if (w->start == w->scratch && last >= used + need)
+            wanted = last;
     }
     if (w->bytes) {
         if (_PyBytes_Resize(&w->bytes, (Py_ssize_t)wanted) < 0)
@@ -189,6 +199,8 @@ static ALWAYS_INLINE PyObject *writer_finish(Writer *w, unsigned char *p)
         w->bytes = NULL;
         if (PyBytes_GET_SIZE(result) != size)
             _PyBytes_Resize(&result, size);
+        if (size > SCRATCH_SIZE && size <= LAST_LONG_MAX)
+            __atomic_store_n(&last_long, (size_t)size + HEADER_MAX, __ATOMIC_RELAXED);
     }
     else
         result = PyBytes_FromStringAndSize((const char *)w->start, size);
