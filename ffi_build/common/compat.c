@@ -42,16 +42,17 @@ static inline int memory_grow(unsigned char **memory, Py_ssize_t *held, Py_ssize
     return 0;
 }
 
-/* Free-threaded builds lock a container during a walk through it, and own each item in use. With the GIL, no other
-   thread runs until Python code is called, so borrowed references are safe. */
+/* A walk through a container borrows the references to its items. With the GIL, this is safe until Python code is
+   called. Without it, the walk locks the container, and must also expect changes where the thread waits for another
+   lock: CPython then releases the locks that the thread holds. Creating the UTF-8 of a str takes its lock. */
 #ifdef Py_GIL_DISABLED
 #define WITH_LOCKED(o) Py_BEGIN_CRITICAL_SECTION(o);
 #define END_LOCKED() Py_END_CRITICAL_SECTION()
-#define OWN_ITEMS 1
+#define HAS_UTF8(str) PyUnicode_IS_COMPACT_ASCII(str)
 #else
 #define WITH_LOCKED(o) {
 #define END_LOCKED() }
-#define OWN_ITEMS 0
+#define HAS_UTF8(str) 1
 #endif
 
 /* The object in a variable that is set only once, or NULL before that. Without the GIL, another thread may set the

@@ -143,8 +143,12 @@ def test_long_lists_of_numbers(msgpack: ModuleType, kind: type, monkeypatch: pyt
 
 
 def test_threads(msgpack: ModuleType) -> None:
-    """Two threads pack a container while another thread changes it."""
-    items: list[Any] = [*range(5), "a", *range(5)]
+    """Two threads pack a container while another thread changes it.
+
+    Without the GIL, packing a bytearray or the first packing of a non-ASCII str may wait for a lock, so that the
+    container is unlocked and loses the item meanwhile.
+    """
+    items: list[Any] = [*range(5), "a", *range(5), "é", bytearray(b"a")]
     long: list[Any] = list(range(50))
     pairs: dict[Any, Any] = {f"k{i}": i for i in range(9)}
     left = [2]
@@ -167,6 +171,9 @@ def test_threads(msgpack: ModuleType) -> None:
     def change() -> None:
         while left[0]:
             items.append(items.pop())
+            items[-2:] = [f"é{len(items)}", bytearray(b"a")]
+            pairs["é"] = f"é{len(items)}"
+            del pairs["é"]
             long.append(long.pop(0))
             key, value = pairs.popitem()
             pairs[f"{key}'" if len(key) < 20 else "k"] = value

@@ -2,10 +2,10 @@
 /*
  * Pack lists, tuples and dicts as arrays and maps.
  *
- * The header of a container is written first, with its size. Packing an item may run Python code that changes the
- * container. So the code holds a reference to the container, and compares its size after each item. The container may
- * lose the item meanwhile, so the function that runs Python code (encode_str, encode_big_int, otherwise encode_value)
- * holds a reference to the item.
+ * The header of a container is written first, with its size. Packing an item may run Python code, or wait for a lock,
+ * and then other code may change the container (compat.c). So the functions here hold a reference to the container, and
+ * compare its size after each item. The container may lose the item meanwhile, so the functions that run Python code or
+ * wait (encode_str, encode_big_int, encode_bytearray, otherwise encode_value) hold a reference to the item.
  */
 #ifndef CPKG_MSGPACK_PACK_OBJECTS
 #include "objects.c" /* includes this file, because functions of both files call each other */
@@ -37,14 +37,6 @@ static ALWAYS_INLINE unsigned char *encode_element(Encoder *c, unsigned char *p,
     return encode_value(c, p, o, depth, MAY_CONVERT | MAY_DEFAULT);
 }
 
-static unsigned char *encode_owned_item(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
-{
-    Py_INCREF(o);
-    p = encode_element(c, p, o, depth);
-    Py_DECREF(o);
-    return p;
-}
-
 /* Pack a list or tuple, or an instance of a subclass with the same iterator. Its items may nest `depth` more levels. */
 static ALWAYS_INLINE unsigned char *encode_items(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth,
                                                  bool is_list)
@@ -60,8 +52,7 @@ static ALWAYS_INLINE unsigned char *encode_items(Encoder *c, unsigned char *p, P
         if (is_list && UNLIKELY(PyList_GET_SIZE(o) != n))
             return size_changed(c, p, "list");
         PyObject *item = is_list ? PyList_GET_ITEM(o, i) : PyTuple_GET_ITEM(o, i);
-        p = OWN_ITEMS ? encode_owned_item(c, p, item, depth) : encode_element(c, p, item, depth);
-        if (UNLIKELY(!p))
+        if (UNLIKELY(!(p = encode_element(c, p, item, depth))))
             return NULL;
     }
     if (is_list && UNLIKELY(PyList_GET_SIZE(o) != n))
@@ -82,12 +73,12 @@ static ALWAYS_INLINE unsigned char *encode_pairs_of_dict(Encoder *c, unsigned ch
     while (PyDict_Next(o, &position, &key, &value)) {
         if (UNLIKELY(count == n))
             return size_changed(c, p, "dictionary");
-        if (!OWN_ITEMS && LIKELY(Py_TYPE(key) == &PyUnicode_Type) && LIKELY(c->plain_str)) {
+        if (LIKELY(Py_TYPE(key) == &PyUnicode_Type) && LIKELY(c->plain_str) && LIKELY(HAS_UTF8(key))) {
             if (UNLIKELY(!(p = encode_exact_str(c, p, key)) || !(p = encode_element(c, p, value, depth))))
                 return NULL;
         }
         else {
-            /* packing the key may run code that removes the pair from the dict */
+            /* while the key is packed, other code may remove the pair from the dict */
             Py_INCREF(key);
             Py_INCREF(value);
             p = encode_element(c, p, key, depth);

@@ -172,18 +172,18 @@ static NEVER_INLINE unsigned char *encode_str(Encoder *c, unsigned char *p, PyOb
     Py_ssize_t n;
     if (!within_limit(c, p))
         return NULL;
+    Py_INCREF(o); /* the error handler may run Python code, after which the codec continues to read the str */
     if (c->options->unicode_errors) {
-        Py_INCREF(o); /* the error handler may run Python code, after which the codec continues to read the str */
         PyObject *encoded = PyUnicode_AsEncodedString(o, "utf-8", PyUnicode_AsUTF8(c->options->unicode_errors));
-        Py_DECREF(o);
-        if (!encoded)
-            return NULL;
-        p = encode_str_bytes(c, p, PyBytes_AS_STRING(encoded), PyBytes_GET_SIZE(encoded));
-        Py_DECREF(encoded);
-        return p;
+        p = encoded ? encode_str_bytes(c, p, PyBytes_AS_STRING(encoded), PyBytes_GET_SIZE(encoded)) : NULL;
+        Py_XDECREF(encoded);
     }
-    const char *data = PyUnicode_AsUTF8AndSize(o, &n);
-    return data ? encode_str_bytes(c, p, data, n) : NULL;
+    else {
+        const char *data = PyUnicode_AsUTF8AndSize(o, &n);
+        p = data ? encode_str_bytes(c, p, data, n) : NULL;
+    }
+    Py_DECREF(o);
+    return p;
 }
 
 /* Pack an exact str. */

@@ -128,11 +128,12 @@ static unsigned char *encode_big_int(Encoder *c, unsigned char *p, PyObject *o, 
 
 static NEVER_INLINE unsigned char *encode_bytearray(Encoder *c, unsigned char *p, PyObject *o)
 {
-    unsigned char *result;
+    Py_INCREF(o);
     WITH_LOCKED(o)
-    result = encode_bin(c, p, PyByteArray_AS_STRING(o), PyByteArray_GET_SIZE(o), Py_TYPE(o)->tp_name);
+    p = encode_bin(c, p, PyByteArray_AS_STRING(o), PyByteArray_GET_SIZE(o), Py_TYPE(o)->tp_name);
     END_LOCKED()
-    return result;
+    Py_DECREF(o);
+    return p;
 }
 
 /* The flags of subclasses of builtin types; no value type has any of them. */
