@@ -100,7 +100,7 @@ static inline bool int_to_bytes16(PyObject *o, unsigned char *to)
 /* Return a new dict with room for `n` pairs, or NULL with an exception set. The smallest dict has room for five. */
 static inline PyObject *dict_new(Py_ssize_t n)
 {
-#if PY_VERSION_HEX < 0x030F0000
+#if PY_VERSION_HEX < 0x03100000
     if (n > 5)
         return _PyDict_NewPresized(n);
 #else
@@ -112,7 +112,7 @@ static inline PyObject *dict_new(Py_ssize_t n)
 /* Return how many pairs at least fit in a dict from dict_new(n) before its table grows. */
 static inline size_t dict_room(Py_ssize_t n)
 {
-#if PY_VERSION_HEX < 0x030F0000
+#if PY_VERSION_HEX < 0x03100000
     const Py_ssize_t most = (1 << 17) * 2 / 3;
     if (n > 5)
         return (size_t)(n < most ? n : most);

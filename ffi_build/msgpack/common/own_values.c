@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Access to the attributes of an ordinary instance. CPython 3.11 to 3.14 keep them in an array of values, and all
+ * Access to the attributes of an ordinary instance. CPython 3.11 to 3.15 keep them in an array of values, and all
  * instances of a class share a table of the names. Once code has read an instance's `__dict__`, the instance has a
  * dict.
  *
@@ -11,7 +11,7 @@
 
 #include "state.c"
 
-#if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030F0000 && !defined(Py_GIL_DISABLED)
+#if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x03100000 && !defined(Py_GIL_DISABLED)
 
 /* The same layout as struct _dictkeysobject in the interpreter's pycore_dict.h. */
 typedef struct {
