@@ -97,6 +97,7 @@ class Tree:
         self._fds: list[Descriptor] = []  # its descriptors, the root first; some may be closed to stay below open_max
         self._held: list[Descriptor] = []  # open for the current entry
         self._created: list[int] = []  # descriptor of the file being written; an int costs half as much as a Descriptor
+        self._new: list[str] = []  # the directory and the parents that `open` created, the innermost first
         self._with_list: dict[int, bool] = {}  # descriptor -> whether new files get an access control list
         self._has_proc = os.path.exists("/proc/self/fd")
         self.umask = _umask()
@@ -107,10 +108,20 @@ class Tree:
         """The name of a file, link or private directory until it is complete. They are created one at a time."""
 
     def open(self) -> None:
-        """Create the directory if it is missing, and open it."""
+        """Create the directory if it is missing, with its parents, and open it."""
+        missing = os.path.abspath(self._directory)
+        while not os.path.lexists(missing):
+            self._new.append(missing)
+            missing = os.path.dirname(missing)
         with contextlib.suppress(FileExistsError):  # the next line reports that a file is not a directory
             os.makedirs(self._directory, exist_ok=True)
         self._fds.append(opened(self._directory, os.O_RDONLY | system.O_DIRECTORY | system.OPEN_FLAGS))
+
+    def remove_empty(self) -> None:
+        """Remove the directories that `open` created, as far as they are empty."""
+        with contextlib.suppress(OSError):
+            for path in self._new:
+                os.rmdir(path)
 
     @property
     def root(self) -> int:

@@ -106,6 +106,7 @@ class Extraction:
         except BaseException as exc:
             with Suppressed(Exception):  # the caller must see the first error
                 self._end(is_wanted=isinstance(exc, Exception))
+                self._tree.remove_empty()
             raise
         finally:
             self._tree.close()

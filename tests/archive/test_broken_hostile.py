@@ -47,6 +47,20 @@ def test_every_cut_is_noticed(engine: str, tmp_path: Path) -> None:
         assert (tmp_path / "out" / name).read_bytes() == (tree / name).read_bytes()
 
 
+def test_a_failed_call_leaves_no_empty_directories(engine: str, tmp_path: Path) -> None:
+    """Directories that existed before, or that have an entry, stay."""
+    made = created(base=make_files(tmp_path / "tree", {"a": 10}))
+    (tmp_path / "old").mkdir()
+    for directory in ("new/inner", "old/inner", "old"):
+        with pytest.raises(ZstdError):
+            archive.extract(io.BytesIO(b"no archive"), tmp_path / directory)
+        assert sorted(os.listdir(tmp_path)) == ["old", "tree"]
+        assert os.listdir(tmp_path / "old") == []
+    with pytest.raises(ZstdError):
+        archive.extract(io.BytesIO(made + b"no frame"), tmp_path / "new/inner")
+    assert os.listdir(tmp_path / "new/inner") == ["a"]
+
+
 def test_what_was_written_before_an_error_reads_as_cut(engine: str, tmp_path: Path) -> None:
     """Whichever write fails, the target has no complete archive, and no thread continues."""
     tree = make_tree(tmp_path / "tree")
