@@ -36,6 +36,7 @@ PYTHON_ARRAYS = [
     array.array("d", [math.nan, -0.0, math.inf, 1e-320, *struct.unpack("=d", struct.pack("=Q", 0xFFF4000000000001))]),
     array.array("f", bytes.fromhex("010080ff 0100a07f 0000807f")),
     array.array("h", range(20000)),
+    array.array("q", [n * n % 2**31 for n in range(90_000)]),  # as a list, longer than the memory of most messages
     array.array("f", [0.5]) * 70000,
 ]
 

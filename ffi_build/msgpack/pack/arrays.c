@@ -19,7 +19,7 @@
 #include "encoder.c"
 
 #define ARRAY_DIMENSIONS_MAX 64
-#define ARRAY_PIECE 16384 /* items between two checks for signals, and for which room is reserved: 0.1 ms */
+#define ARRAY_PIECE 16384 /* at most so many items between two checks for signals: 0.1 ms */
 
 typedef struct {
     Py_buffer buffer;
@@ -265,9 +265,11 @@ static unsigned char *encode_dimension(Encoder *c, unsigned char *p, NumberArray
     const Py_ssize_t room = a->buffer.itemsize + (a->kind != 'b');
     if (a->kind == 'f') /* the items need exactly this room: reserve it at once */
         RESERVE(n * room);
-    for (Py_ssize_t i = 0; i < n; i += ARRAY_PIECE) {
-        const Py_ssize_t piece = n - i < ARRAY_PIECE ? n - i : ARRAY_PIECE;
-        RESERVE(piece * room);
+    for (Py_ssize_t i = 0, piece; i < n; i += piece) {
+        RESERVE(room);
+        piece = (c->w.end - p) / room; /* most ints need less room, so this fills the memory before it grows */
+        piece = piece < ARRAY_PIECE ? piece : ARRAY_PIECE;
+        piece = piece < n - i ? piece : n - i;
         if (room == 9 && a->kind == 'f' && !c->plain_float)
             p = write_narrowed(c, p, a, from + i * stride, piece, stride);
         else

@@ -53,6 +53,7 @@
 /* The memory that the last message outside the scratch buffer needed, if it was at most LAST_LONG_MAX: glibc always maps
    fresh pages for more. Only a first guess for the next message, so threads may overwrite it at any time. */
 #define LAST_LONG_MAX (32 * 1024 * 1024)
+#define RESERVED_MAX 32 /* for the last value of a message, up to so much more room is reserved than it needs */
 static size_t last_long;
 
 #ifdef Py_GIL_DISABLED
@@ -200,7 +201,7 @@ static ALWAYS_INLINE PyObject *writer_finish(Writer *w, unsigned char *p)
         if (PyBytes_GET_SIZE(result) != size)
             _PyBytes_Resize(&result, size);
         if (size > SCRATCH_SIZE && size <= LAST_LONG_MAX)
-            __atomic_store_n(&last_long, (size_t)size + HEADER_MAX, __ATOMIC_RELAXED);
+            __atomic_store_n(&last_long, (size_t)size + RESERVED_MAX, __ATOMIC_RELAXED);
     }
     else
         result = PyBytes_FromStringAndSize((const char *)w->start, size);
