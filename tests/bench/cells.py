@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -167,8 +168,9 @@ class Group:
 
 
 def reason(error: BaseException) -> str:
-    """Return the first line of an error, as the report shows it."""
+    """Return the first line of an error, as the report shows it: without the folder of the environment."""
     text = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
+    text = re.sub(r"\S*/site-packages/", "", text)
     return (text.strip().splitlines() or ["failed"])[0][:160]
 
 

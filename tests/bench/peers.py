@@ -266,7 +266,7 @@ def install(timeout: float = 300) -> dict[str, str]:
     An error is not raised but stored in the environment's folder, because it is a result that the report shows. Peers
     that are installed, or failed before, are not tried again, so that the next run measures the same libraries.
     """
-    errors = install_errors()
+    errors = {requirement: error for requirement, error in install_errors().items() if not _version(requirement)}
     for requirement in REQUIREMENTS:
         if requirement in errors or _version(requirement):
             continue

@@ -190,7 +190,7 @@ def test_payloads_are_the_same_every_time() -> None:
 
 def test_installed_or_failed_peers_are_not_installed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tmp_path / "bench-peers.json"
-    log.write_text(json.dumps({"msgpack": "no compiler"}))
+    log.write_text(json.dumps({"msgpack": "no compiler", "orjson": "failed before it was installed by hand"}))
     asked: list[str] = []
 
     def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
@@ -201,9 +201,14 @@ def test_installed_or_failed_peers_are_not_installed_again(tmp_path: Path, monke
     monkeypatch.setattr(peers, "_version", {"orjson": "3.11"}.get)
     monkeypatch.setattr(subprocess, "run", run)
     errors = peers.install()
-    assert (errors["msgpack"], errors["ormsgpack"]) == ("no compiler", "no wheel")
+    assert (errors["msgpack"], errors["ormsgpack"], errors.get("orjson")) == ("no compiler", "no wheel", None)
     assert "ormsgpack" in asked
     assert not {"msgpack", "orjson"} & {*asked}
+
+
+def test_reasons_do_not_name_the_folder_of_the_environment() -> None:
+    error = ImportError("/home/me/env/lib/python3.15/site-packages/peer/codec.so: undefined symbol: gone")
+    assert cells.reason(error) == "ImportError: peer/codec.so: undefined symbol: gone"
 
 
 def test_programs_import_what_is_installed() -> None:
