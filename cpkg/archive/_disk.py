@@ -118,7 +118,7 @@ class Tree:
         self._fds.append(opened(self._directory, os.O_RDONLY | system.O_DIRECTORY | system.OPEN_FLAGS))
 
     def remove_empty(self) -> None:
-        """Remove the directories that `open` created, as far as they are empty."""
+        """Remove the directories that `open` created if they are empty."""
         with contextlib.suppress(OSError):
             for path in self._new:
                 os.rmdir(path)

@@ -44,15 +44,15 @@ static inline int memory_grow(unsigned char **memory, Py_ssize_t *held, Py_ssize
 
 /* A walk through a container borrows the references to its items. With the GIL, this is safe until Python code is
    called. Without it, the walk locks the container, and must also expect changes where the thread waits for another
-   lock: CPython then releases the locks that the thread holds. Creating the UTF-8 of a str takes its lock. */
+   lock: CPython then releases the locks that the thread holds. The first UTF-8 of a str takes its lock. */
 #ifdef Py_GIL_DISABLED
 #define WITH_LOCKED(o) Py_BEGIN_CRITICAL_SECTION(o);
 #define END_LOCKED() Py_END_CRITICAL_SECTION()
-#define HAS_UTF8(str) PyUnicode_IS_COMPACT_ASCII(str)
+#define UTF8_NEEDS_LOCK(str) UNLIKELY(!PyUnicode_IS_COMPACT_ASCII(str))
 #else
 #define WITH_LOCKED(o) {
 #define END_LOCKED() }
-#define HAS_UTF8(str) 1
+#define UTF8_NEEDS_LOCK(str) false
 #endif
 
 /* The object in a variable that is set only once, or NULL before that. Without the GIL, another thread may set the

@@ -73,7 +73,7 @@ static ALWAYS_INLINE unsigned char *encode_pairs_of_dict(Encoder *c, unsigned ch
     while (PyDict_Next(o, &position, &key, &value)) {
         if (UNLIKELY(count == n))
             return size_changed(c, p, "dictionary");
-        if (LIKELY(Py_TYPE(key) == &PyUnicode_Type) && LIKELY(c->plain_str) && LIKELY(HAS_UTF8(key))) {
+        if (LIKELY(Py_TYPE(key) == &PyUnicode_Type) && LIKELY(c->plain_str) && !UTF8_NEEDS_LOCK(key)) {
             if (UNLIKELY(!(p = encode_exact_str(c, p, key)) || !(p = encode_element(c, p, value, depth))))
                 return NULL;
         }
