@@ -103,7 +103,7 @@ def test_an_interrupt_when_a_file_was_made(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(system, "open", interrupted)
     with pytest.raises(KeyboardInterrupt):
         archive.extract(io.BytesIO(data), tmp_path / "out")
-    assert os.listdir(tmp_path / "out") == []
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_iterator_that_is_given_up(engine: str, tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_headers_that_lie(engine: str, stream: bytes, tmp_path: Path) -> None:
     with pytest.raises(ArchiveError) as caught:
         archive.extract(io.BytesIO(data), tmp_path / "out", include=["name"])
     assert caught.value.offset == 512
-    assert os.listdir(tmp_path / "out") == []
+    assert not (tmp_path / "out").exists()
 
 
 def test_signed_checksums_and_old_archives(engine: str, tmp_path: Path) -> None:
