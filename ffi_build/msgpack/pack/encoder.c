@@ -172,7 +172,7 @@ static NEVER_INLINE unsigned char *encode_str(Encoder *c, unsigned char *p, PyOb
     Py_ssize_t n;
     if (!within_limit(c, p))
         return NULL;
-    Py_INCREF(o); /* the error handler may run Python code, after which the codec continues to read the str */
+    Py_INCREF(o); /* both ways continue to read the str after Python code has run, or after waiting for a lock */
     if (c->options->unicode_errors) {
         PyObject *encoded = PyUnicode_AsEncodedString(o, "utf-8", PyUnicode_AsUTF8(c->options->unicode_errors));
         p = encoded ? encode_str_bytes(c, p, PyBytes_AS_STRING(encoded), PyBytes_GET_SIZE(encoded)) : NULL;

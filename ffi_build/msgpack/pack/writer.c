@@ -50,8 +50,8 @@
 #define SCRATCH_SIZE (256 * 1024)
 #define PACK_LENGTH_MAX 0xffffffffu
 
-/* The memory that the last message outside the scratch buffer needed, if it was at most LAST_LONG_MAX: glibc always maps
-   fresh pages for more. Only a first guess for the next message, so threads may overwrite it at any time. */
+/* The memory that the last message outside the scratch buffer needed, if it was at most LAST_LONG_MAX: for more, glibc
+   always maps fresh pages. Only a first guess for the next message, so threads may overwrite it at any time. */
 #define LAST_LONG_MAX (32 * 1024 * 1024)
 #define RESERVED_MAX 32 /* for the last value of a message, up to so much more room is reserved than it needs */
 static size_t last_long;
@@ -167,7 +167,7 @@ static NEVER_INLINE unsigned char *writer_grow(Writer *w, unsigned char *p, size
             wanted = used + need + (used + need) / 4;
         if (wanted < 512)
             wanted = 512;
-        size_t last = __atomic_load_n(&last_long, __ATOMIC_RELAXED);
+        const size_t last = SHOWN(last_long);
         if (w->start == w->scratch && last >= used + need)
             wanted = last;
     }
@@ -201,7 +201,7 @@ static ALWAYS_INLINE PyObject *writer_finish(Writer *w, unsigned char *p)
         if (PyBytes_GET_SIZE(result) != size)
             _PyBytes_Resize(&result, size);
         if (size > SCRATCH_SIZE && size <= LAST_LONG_MAX)
-            __atomic_store_n(&last_long, (size_t)size + RESERVED_MAX, __ATOMIC_RELAXED);
+            SET_SHOWN(last_long, (size_t)size + RESERVED_MAX);
     }
     else
         result = PyBytes_FromStringAndSize((const char *)w->start, size);
