@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two threads that work at once, each on objects that it has created, and one call that uses all cores.
+"""Two threads that work at once, each on its own objects, created by the main thread, and one call with all cores.
 
 The ratio of "cpkg, one thread" is the gain of the other threads. Other libraries do the same work in as many threads.
 With a GIL only calls that release it gain: packing and unpacking are measured on interpreters without one.
@@ -42,7 +42,7 @@ def operations(case: Case) -> tuple[str, ...]:
 
 
 def work(module: Any, operation: str, count: int) -> Call:
-    """Return a call of a library on an object that only this call uses, not another thread's."""
+    """Return a call of a library on an object that only this call uses."""
     if not count:
         value: Any = b"".join(b"line %d of some text\n" % number for number in range(2000))
         pack, unpack = module.compress, module.decompress
